@@ -1,0 +1,82 @@
+package reflector
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/deltafifo"
+)
+
+// Object is what an API server stores: every pointer to a typed API object, to
+// unstructured.Unstructured and to metav1.PartialObjectMetadata is one.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Item is one object as it came from the server, with its identity beside it.
+type Item[T any] struct {
+	Key     types.NamespacedName
+	UID     types.UID
+	Version string
+	Object  T
+	// Err is set if this one object could not be used (an *ObjectError). Key,
+	// UID and Version are set as far as they could be read; Object is zero.
+	Err error
+}
+
+// Page tells of one page of a list, after all its items were given.
+type Page struct {
+	// Version is the resource version of the state that the list shows.
+	Version string
+	// Continue is the token of the next page; empty on the last one.
+	Continue string
+	// Remaining is the number of objects on later pages, nil if unknown.
+	Remaining *int64
+}
+
+// Event is one event of a watch. Type is Added, Updated, Deleted or Bookmark.
+type Event[T any] struct {
+	Type deltafifo.Type
+	Item[T]
+	// InitialEventsEnd marks the bookmark that ends the initial events of a
+	// streaming list.
+	InitialEventsEnd bool
+}
+
+// Source reads one collection of an API server: a resource in one namespace or
+// all, perhaps narrowed by selectors. The options that a Source is given carry
+// resource versions, limits and the like; scope and selectors are its own.
+//
+// A Source is safe for use by several goroutines.
+type Source[T any] interface {
+	// List reads one page and calls each for every object in the order of
+	// the server. An error of each ends the list and is returned. Errors of
+	// the server are returned as apierrors.APIStatus where it sent a status.
+	List(ctx context.Context, opts metav1.ListOptions, each func(Item[T]) error) (Page, error)
+	// Watch opens a watch. The stream ends when ctx does.
+	Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error)
+}
+
+// Stream is an open watch. Only one goroutine may call Next.
+type Stream[T any] interface {
+	// Next waits for events and returns those at hand, at least one, in the
+	// order of the server. The slice is valid until the next call. At a
+	// clean end it returns io.EOF; for an error event of the server an
+	// apierrors.APIStatus; when the context of Watch has ended, its error.
+	// After an error it returns no more events.
+	Next() ([]Event[T], error)
+	// Stop ends the stream, makes a waiting Next return, and releases its
+	// connection and goroutines. It may be called more than once.
+	Stop()
+}
+
+// Streamless is implemented by a Source that knows that its server cannot send
+// a streaming list. The reflector then lists in pages from the start.
+type Streamless interface {
+	// Streamless reports whether streaming lists are of no use here.
+	Streamless() bool
+}
