@@ -1,0 +1,26 @@
+package deps
+
+import (
+	_ "github.com/go-logr/logr"
+	_ "github.com/google/uuid"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/time/rate"
+	_ "gopkg.in/evanphx/json-patch.v4"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/apimachinery/pkg/util/strategicpatch"
+	_ "k8s.io/client-go/discovery"
+	_ "k8s.io/client-go/dynamic"
+	_ "k8s.io/client-go/informers"
+	_ "k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/kubernetes/fake"
+	_ "k8s.io/client-go/metadata"
+	_ "k8s.io/client-go/restmapper"
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/tools/clientcmd"
+	_ "k8s.io/client-go/util/workqueue"
+	_ "k8s.io/client-go/dynamic/fake"
+	_ "k8s.io/client-go/metadata/fake"
+	_ "k8s.io/klog/v2"
+	_ "k8s.io/utils/third_party/forked/golang/btree"
+	_ "sigs.k8s.io/yaml"
+)
