@@ -1,0 +1,91 @@
+package workqueue
+
+import (
+	"math"
+	"time"
+)
+
+// alarm is the one timer of a queue. It is set for the next moment at which a
+// delayed key is due or the pace allows another key, and runs only then.
+type alarm struct {
+	timer *time.Timer
+	// at is when the timer runs; 0 if it is not set.
+	at time.Duration
+	// pace is when the next key may be handed out; 0 if that is not known to
+	// be in the future.
+	pace time.Duration
+}
+
+// setAlarm sets the timer if there is something to wait for that comes before
+// what it is set for.
+func (q *Queue[K]) setAlarm(now time.Duration) {
+	at, ok := q.delays.next()
+	if q.alarm.pace > 0 && (!ok || q.alarm.pace < at) {
+		at, ok = q.alarm.pace, true
+	}
+	if !ok || q.alarm.at > 0 && q.alarm.at <= at {
+		return
+	}
+	q.alarm.at = at
+	if q.alarm.timer == nil {
+		q.alarm.timer = time.AfterFunc(at-now, q.ring)
+	} else {
+		q.alarm.timer.Reset(at - now)
+	}
+}
+
+// stopAlarm stops the timer for good.
+func (q *Queue[K]) stopAlarm() {
+	if q.alarm.timer != nil {
+		q.alarm.timer.Stop()
+	}
+	q.alarm = alarm{}
+}
+
+// ring does what the timer was set for. It may come early, after the timer was
+// set anew, and then finds nothing to do.
+func (q *Queue[K]) ring() {
+	q.mu.Lock()
+	if q.phase == closed {
+		q.mu.Unlock()
+		return
+	}
+	now := q.now()
+	q.alarm.at = 0
+	if q.alarm.pace <= now {
+		q.alarm.pace = 0
+	}
+	for {
+		if due, ok := q.delays.next(); !ok || due > now {
+			break
+		}
+		q.makeReady(q.delays.first())
+	}
+	q.setAlarm(now)
+	w := q.waiters.next(q.available())
+	q.mu.Unlock()
+	w.wake()
+}
+
+// pace reports whether a key may be handed out now, and counts it. If not, it
+// sets the alarm for the moment at which one may.
+func (q *Queue[K]) pace(now time.Duration) bool {
+	if q.limiter == nil {
+		return true
+	}
+	t := q.start.Add(now)
+	if q.limiter.AllowN(t, 1) {
+		q.alarm.pace = 0
+		return true
+	}
+	// Only one key is waited for, so a worker that gives up takes no turn
+	// away from anybody.
+	seconds := (1 - q.limiter.TokensAt(t)) / float64(q.limiter.Limit())
+	wait := time.Duration(math.MaxInt64)
+	if ns := math.Ceil(seconds * float64(time.Second)); ns < math.MaxInt64 {
+		wait = max(time.Duration(ns), time.Microsecond)
+	}
+	q.alarm.pace = later(now, wait)
+	q.setAlarm(now)
+	return false
+}

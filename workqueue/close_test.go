@@ -1,0 +1,303 @@
+package workqueue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// drain starts a Drain and returns where its answer will be.
+func drain(ctx context.Context, q *Queue[string]) <-chan error {
+	ch := make(chan error, 1)
+	go func() { ch <- q.Drain(ctx) }()
+	synctest.Wait()
+	return ch
+}
+
+// pending checks that a Drain still waits.
+func pending(t *testing.T, ch <-chan error) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-ch:
+		t.Fatalf("drained too early: %v", err)
+	default:
+	}
+}
+
+func TestDrainWaitsForEverything(t *testing.T) {
+	bubble(t, "ready and running", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a", "b")
+		ch := drain(t.Context(), q)
+		pending(t, ch)
+		get(t, q, "a")
+		done(t, q, "a", Result{})
+		pending(t, ch)
+		get(t, q, "b")
+		pending(t, ch)
+		done(t, q, "b", Result{})
+		if err := <-ch; err != nil {
+			t.Error(err)
+		}
+		if _, err := q.Get(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("Get: %v", err)
+		}
+	})
+	bubble(t, "delayed, which are made ready", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		addAfter(t, q, "late", 2*time.Hour)
+		addAfter(t, q, "soon", time.Hour)
+		ch := drain(t.Context(), q)
+		get(t, q, "soon")
+		get(t, q, "late")
+		done(t, q, "soon", Result{})
+		pending(t, ch)
+		done(t, q, "late", Result{})
+		if err := <-ch; err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "added or delayed while running", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a", "b")
+		get(t, q, "a")
+		get(t, q, "b")
+		add(t, q, "a")
+		addAfter(t, q, "b", time.Hour)
+		ch := drain(t.Context(), q)
+		done(t, q, "a", Result{})
+		done(t, q, "b", Result{})
+		pending(t, ch)
+		get(t, q, "a")
+		done(t, q, "a", Result{})
+		get(t, q, "b")
+		pending(t, ch)
+		done(t, q, "b", Result{})
+		if err := <-ch; err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "or nothing at all", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		for range 2 {
+			if err := q.Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	bubble(t, "and says what is left when its context ends, and can go on", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a", "b")
+		get(t, q, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := q.Drain(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) ||
+			err.Error() != "workqueue: not drained, 1 keys ready and 1 running: context deadline exceeded" {
+			t.Errorf("Drain: %v", err)
+		}
+		get(t, q, "b")
+		done(t, q, "a", Result{})
+		done(t, q, "b", Result{})
+		if err := q.Drain(ctx); err != nil {
+			t.Errorf("a drained queue with an ended context: %v", err)
+		}
+	})
+	bubble(t, "for each who waits", func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a")
+		get(t, q, "a")
+		first, second, third := drain(t.Context(), q), drain(t.Context(), q), drain(t.Context(), q)
+		done(t, q, "a", Result{})
+		for _, ch := range []<-chan error{first, second, third} {
+			if err := <-ch; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestDrainTakesNothingNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a", "b", "c")
+		ch := drain(t.Context(), q)
+		get(t, q, "a")
+		get(t, q, "b")
+		for _, err := range []error{q.Add("new"), q.Add("a"), q.Add("c"), q.AddAfter("new", 1)} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("Add: %v", err)
+			}
+		}
+		done(t, q, "a", Result{Err: errFailed})
+		done(t, q, "b", Result{After: time.Second})
+		get(t, q, "c")
+		pending(t, ch)
+		done(t, q, "c", Result{})
+		if err := <-ch; !errors.Is(err, ErrDropped) || err.Error() != "workqueue: keys were dropped while the queue drained: 1" {
+			t.Errorf("Drain: %v", err)
+		}
+		if s := q.Stats(); s.Refused != 4 || s.Dropped != 1 || s.Ready+s.Delayed+s.Running != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestCloseDropsWhatIsNotRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "running", "again", "later", "ready")
+		get(t, q, "running")
+		get(t, q, "again")
+		get(t, q, "later")
+		add(t, q, "again")
+		addAfter(t, q, "later", time.Second)
+		addAfter(t, q, "delayed", time.Second)
+		draining := drain(t.Context(), newQueue(t, Options{}))
+		q.Close()
+		q.Close()
+		if s := q.Stats(); s.Dropped != 4 || s.Running != 3 || s.Ready != 0 || s.Delayed != 0 {
+			t.Errorf("%+v", s)
+		}
+		if _, err := q.Get(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("Get: %v", err)
+		}
+		if err := q.Add("new"); !errors.Is(err, ErrClosed) {
+			t.Errorf("Add: %v", err)
+		}
+		if err := <-draining; err != nil {
+			t.Error(err)
+		}
+		ch := drain(t.Context(), q)
+		done(t, q, "running", Result{Err: errFailed})
+		done(t, q, "again", Result{})
+		pending(t, ch)
+		done(t, q, "later", Result{})
+		if err := <-ch; !errors.Is(err, ErrDropped) {
+			t.Errorf("Drain: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if s := q.Stats(); s.Dropped != 5 || s.Running+s.Ready+s.Delayed != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestCloseEndsADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		add(t, q, "a", "b")
+		get(t, q, "a")
+		ch := drain(t.Context(), q)
+		q.Close()
+		pending(t, ch)
+		done(t, q, "a", Result{})
+		if err := <-ch; !errors.Is(err, ErrDropped) {
+			t.Errorf("Drain: %v", err)
+		}
+	})
+}
+
+// TestNothingHangsOrIsLost has many consumers and producers while the queue is
+// drained by several, and closed by some, again and again.
+func TestNothingHangsOrIsLost(t *testing.T) {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
+	for round := range rounds {
+		stress(t, uint64(round))
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+func stress(t *testing.T, seed uint64) {
+	q, err := New[int](Options{Backoff: Backoff{Base: time.Microsecond, Max: 50 * time.Microsecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, consumers, producers, drains = 16, 32, 4, 3
+	var wg sync.WaitGroup
+	var held [keys]atomic.Int32
+	// added counts the tries to add a key, accepted is the last of them that
+	// succeeded, ran is how many a worker knew of when it started.
+	var added, accepted, ran [keys]atomic.Int64
+	for c := range consumers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(c)))
+			for {
+				key, err := q.Get(context.Background())
+				if err != nil {
+					if !errors.Is(err, ErrClosed) {
+						t.Errorf("Get: %v", err)
+					}
+					return
+				}
+				if held[key].Add(1) != 1 {
+					t.Errorf("two workers on %d", key)
+				}
+				ran[key].Store(added[key].Load())
+				var result Result
+				switch rng.IntN(8) {
+				case 0:
+					result.Err = errFailed
+				case 1:
+					result.After = time.Microsecond
+				}
+				held[key].Add(-1)
+				if err := q.Done(key, result); err != nil {
+					t.Errorf("Done: %v", err)
+				}
+			}
+		})
+	}
+	for p := range producers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(100+p)))
+			for range 200 {
+				key, d := rng.IntN(keys), time.Duration(max(0, rng.IntN(40)-20))*time.Microsecond
+				n := added[key].Add(1)
+				if err := q.AddAfter(key, d); err != nil {
+					if !errors.Is(err, ErrClosed) {
+						t.Errorf("AddAfter: %v", err)
+					}
+					return
+				}
+				for old := accepted[key].Load(); old < n && !accepted[key].CompareAndSwap(old, n); {
+					old = accepted[key].Load()
+				}
+			}
+		})
+	}
+	closing := seed%3 == 0
+	for d := range drains {
+		wg.Go(func() {
+			if seed%2 == 0 {
+				time.Sleep(time.Duration(seed%200) * time.Microsecond)
+			}
+			if closing && d == 0 {
+				q.Close()
+			}
+			if err := q.Drain(context.Background()); err != nil && !errors.Is(err, ErrDropped) {
+				t.Errorf("Drain: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if s := q.Stats(); s.Ready+s.Delayed+s.Running != 0 || s.Strays != 0 {
+		t.Errorf("%+v", s)
+	}
+	for key := range keys {
+		if ran, accepted := ran[key].Load(), accepted[key].Load(); !closing && ran < accepted {
+			t.Errorf("key %d was added %d times, the last run knew of %d", key, accepted, ran)
+		}
+	}
+}
