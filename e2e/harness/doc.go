@@ -1,0 +1,17 @@
+// Package harness runs a genuine Kubernetes API server beside a test: etcd
+// inside the test's process, kube-apiserver as its child. Everything listens on
+// 127.0.0.1 or on a unix socket in a temporary folder.
+//
+//	cluster, err := harness.Start(ctx, harness.Options{Binary: path})
+//	defer cluster.Stop()
+//	client, err := kubernetes.NewForConfig(cluster.Config())
+//
+// The server is as it comes, with three switches set for tests: no limit on
+// requests in flight, Pods need no service account (no controller makes one
+// here), and etcd does not wait for the disk. [Cluster.StopServer] and
+// [Cluster.StartServer] take the server away in the middle of a watch and bring
+// it back on the same port with the same data, but a new watch cache.
+//
+// [Traffic] counts what a client asks of the server, to tell a streaming list
+// from a paged one.
+package harness
