@@ -80,3 +80,13 @@ type Streamless interface {
 	// Streamless reports whether streaming lists are of no use here.
 	Streamless() bool
 }
+
+// Unversioned is implemented by a Source whose objects carry resource versions
+// that mean nothing, as the objects in client-go's fakes do: a test may write the
+// same one into every state of an object. The reflector then neither orders
+// events by version nor takes an equal version for an equal object, and leaves
+// the version out of what it pushes for an object.
+type Unversioned interface {
+	// Unversioned reports whether the versions of objects mean nothing here.
+	Unversioned() bool
+}

@@ -1,0 +1,61 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// defaultBackoff is what client-go's reflector uses, with half of its jitter:
+// enough to part a herd, and each pause is still longer than the one before.
+var defaultBackoff = wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second}
+
+// backoff is the one pacer of a reflector. It belongs to the goroutine that
+// runs.
+type backoff struct {
+	initial, current wait.Backoff
+}
+
+// newBackoff checks and completes b.
+func newBackoff(b wait.Backoff) (*backoff, error) {
+	if b == (wait.Backoff{}) {
+		b = defaultBackoff
+	}
+	if b.Duration <= 0 || b.Factor < 0 || b.Jitter < 0 || b.Steps < 0 || b.Cap < 0 {
+		return nil, fmt.Errorf("%w back-off %+v: the duration must be positive, nothing may be negative", ErrInvalid, b)
+	}
+	if b.Cap == 0 {
+		b.Cap = max(defaultBackoff.Cap, b.Duration)
+	}
+	if b.Steps == 0 {
+		b.Steps = math.MaxInt32
+	}
+	return &backoff{initial: b, current: b}, nil
+}
+
+// next returns the pause after a failure: the next step, or the longer pause
+// that the server asked for.
+func (b *backoff) next(err error) time.Duration {
+	pause := b.current.Step()
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = max(pause, time.Duration(seconds)*time.Second)
+	}
+	return pause
+}
+
+// reset starts again from the shortest pause.
+func (b *backoff) reset() { b.current = b.initial }
+
+// sleep waits until t or the end of ctx.
+func sleep(ctx context.Context, t time.Time) {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

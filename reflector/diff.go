@@ -1,0 +1,143 @@
+package reflector
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/deltafifo"
+)
+
+// diff compares a whole state, object by object as it is read, with what the
+// sink holds, and keeps only what differs.
+type diff[T any] struct {
+	known Known
+	// trust says that an equal version means an equal object, and a lower one
+	// an older object. It is off where versions mean nothing, and where the
+	// server itself went back in time.
+	trust bool
+	// seen holds each key that the state has: its place in kept, or notKept.
+	seen map[types.NamespacedName]int
+	kept []deltafifo.Delta[T]
+	// stale counts the objects that were older than what is held.
+	stale int
+}
+
+// notKept is the place of a key whose object stays as it is held.
+const notKept = -1
+
+func newDiff[T any](known Known, trust bool) *diff[T] {
+	return &diff[T]{known: known, trust: trust, seen: make(map[types.NamespacedName]int, known.Len())}
+}
+
+// wants reports whether the state of the object must be kept. If not, it has
+// been marked as seen.
+func (d *diff[T]) wants(it *Item[T]) bool {
+	if place, again := d.seen[it.Key]; again && place != notKept {
+		// One key twice: the list was read while the server changed. The
+		// newer state counts.
+		before := &d.kept[place]
+		order, ok := compareVersions(it.Version, before.Version)
+		return before.UID != it.UID || !ok || order > 0
+	}
+	uid, version, held := d.known.Lookup(it.Key)
+	if !held || uid != it.UID || !d.trust || !hasVersion(it.Version) {
+		return true
+	}
+	if version == it.Version {
+		d.mark(it.Key)
+		return false
+	}
+	if order, ok := compareVersions(it.Version, version); ok && order < 0 {
+		d.stale++
+		d.mark(it.Key)
+		return false
+	}
+	return true
+}
+
+// keep takes the state of an object that is wanted.
+func (d *diff[T]) keep(it *Item[T], version string) {
+	delta := deltafifo.Delta[T]{Type: deltafifo.Added, Key: it.Key, UID: it.UID, Version: version, Object: it.Object}
+	if place, again := d.seen[it.Key]; again && place != notKept {
+		d.kept[place] = delta
+		return
+	}
+	d.seen[it.Key] = len(d.kept)
+	d.kept = append(d.kept, delta)
+}
+
+// mark tells that the key is there, and that what is held stays.
+func (d *diff[T]) mark(key types.NamespacedName) {
+	if _, again := d.seen[key]; !again {
+		d.seen[key] = notKept
+	}
+}
+
+// forget tells that the key is gone again.
+func (d *diff[T]) forget(key types.NamespacedName) {
+	if place, seen := d.seen[key]; seen && place != notKept {
+		d.kept[place] = deltafifo.Delta[T]{}
+	}
+	delete(d.seen, key)
+}
+
+// len is the number of objects in the state.
+func (d *diff[T]) len() int { return len(d.seen) }
+
+// finish returns the changes that lead to the state, which is that of version:
+// deletes first, then the objects in the order of the server.
+//
+// Nobody saw the deletes, so their versions are the lowest that are known to be
+// no lower than the true ones: that of the state, or of the object that has
+// taken the place.
+func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
+	var items []deltafifo.Delta[T]
+	gone := func(key types.NamespacedName, uid types.UID, version string) {
+		items = append(items, deltafifo.Delta[T]{
+			Type: deltafifo.Deleted, Key: key, UID: uid, Version: version, FinalStateUnknown: true,
+		})
+	}
+	if d.known.Len() > 0 {
+		for key := range d.known.Keys() {
+			if _, seen := d.seen[key]; seen {
+				continue
+			}
+			uid, _, _ := d.known.Lookup(key)
+			gone(key, uid, version)
+		}
+		for i := range d.kept {
+			delta := &d.kept[i]
+			if delta.Type == 0 {
+				continue
+			}
+			uid, _, held := d.known.Lookup(delta.Key)
+			switch {
+			case !held:
+			case uid == delta.UID:
+				delta.Type = deltafifo.Updated
+			default:
+				gone(delta.Key, uid, delta.Version)
+			}
+		}
+	}
+	// The first state has no deletes and, but for a strange server, no holes:
+	// then it is handed on as it was collected.
+	if len(items) == 0 && !d.holes() {
+		return d.kept
+	}
+	for _, delta := range d.kept {
+		if delta.Type != 0 {
+			items = append(items, delta)
+		}
+	}
+	return items
+}
+
+// holes reports whether a kept object was forgotten again.
+func (d *diff[T]) holes() bool {
+	for i := range d.kept {
+		if d.kept[i].Type == 0 {
+			return true
+		}
+	}
+	return false
+}

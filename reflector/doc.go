@@ -1,0 +1,73 @@
+// Package reflector reads one collection of a Kubernetes API server and keeps
+// reading: it lists, watches, survives whatever happens in between, and hands on
+// an ordered sequence of changes that always leads from one state of the server
+// to another.
+//
+// A [Source] is where it reads. There is one for each kind of client:
+//
+//	source, err := reflector.NewRESTSource[*corev1.Pod](clientset.CoreV1().RESTClient(), "pods",
+//		reflector.SourceOptions{Namespace: "default"})
+//
+// [NewDynamicSource] and [NewMetadataSource] do the same for unstructured
+// objects and for bare metadata, and [FromListerWatcher] for any ListerWatcher
+// of client-go. A [Sink] is where it writes, such as the queue of an informer. A
+// [Reflector] joins the two:
+//
+//	r, err := reflector.New(source, sink, reflector.Options[*corev1.Pod]{Name: "pods"})
+//	err = r.Run(ctx)       // until ctx ends
+//	fmt.Println(r.Status()) // pods: watching: streamed 12 objects at version 345 (for 3m2s)
+//
+// # What a sink gets
+//
+// First, and after each gap in the watch, one [deltafifo.Replaced] with all that
+// a complete state of the server changes, and the version of that state. Then the
+// events of the watch, in order, and a [deltafifo.Bookmark] where the server says
+// that nothing else happened up to a version. A state that could not be read to
+// its end is never seen.
+//
+// A state is compared, while it is read, with what the sink holds ([Known]). An
+// object with the same UID and version is not pushed, not transformed and not
+// kept. One with the same UID and an older version is not pushed either: versions
+// never go back. One with another UID under the same name is a Deleted and an
+// Added. One that is missing is a Deleted with FinalStateUnknown.
+//
+// An event that was passed on before is dropped. So is an older state of an
+// object whose newer state was passed on.
+//
+// If the server itself goes back in time, as one restored from a backup does, a
+// Replaced with a lower version leads there. See Status.Reason.
+//
+// # What the server is asked
+//
+// A state is read as a streaming list (a watch with sendInitialEvents, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists),
+// or, where the server refuses, stays silent or breaks off, as a list in pages.
+// Both ask for the newest state, never for one that a cache may have kept. What
+// did not work is not tried again, unless the server was merely busy.
+//
+// A watch that ends is followed by a watch from the last version, whatever ended
+// it. Only what proves a gap leads to a new state: the version has expired (410),
+// the server does not reach it, or the resource was away (404).
+//
+// Everything that failed is followed by a pause, from one back-off that grows
+// until a watch has been stable, and no shorter than the server asks (Retry-After).
+// Every request has a deadline of our own beside the server's. Every wait ends
+// with the context.
+//
+// # What you can see
+//
+// [Reflector.Status] tells the [State] and its reason, what failed last and since
+// when, the next try, and how much was read; Options.OnTransition tells each
+// change of state. The states and what leads from one to the next:
+//
+//	starting     -> watching (from a known version), streaming or listing
+//	streaming    -> watching, or listing if it does not work
+//	listing      -> watching
+//	watching     -> watching (a new one), or starting after a gap
+//	any of these -> backing off, forbidden or not served after a failure, and back
+//	any          -> stopped when the context ends or the sink refuses
+//
+// An object that cannot be decoded or transformed harms only itself: it is
+// reported as an [ObjectError], and what was held of it stays until its next
+// version.
+package reflector

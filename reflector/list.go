@@ -1,0 +1,107 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxRestarts bounds the lists in pages that expire before their end. A
+	// list that takes longer than the server keeps versions will not get
+	// through in pages; asked for in one page it cannot expire.
+	maxRestarts = 3
+	// maxEmpty bounds the pages in a row that bring nothing and promise more.
+	maxEmpty = 16
+)
+
+// errLaterPage marks an error of a page after the first.
+var errLaterPage = errors.New("after the first page")
+
+// list reads the newest state in pages and publishes it. Nothing of a list that
+// breaks off is pushed.
+func (r *Reflector[T]) list(ctx context.Context) transition {
+	d, err := r.compare(ctx)
+	if err != nil {
+		return r.refused(err)
+	}
+	version, err := r.pages(ctx, d)
+	if err != nil {
+		return r.listFailed(err)
+	}
+	if t, back := r.wentBack(ctx, version); back {
+		return t
+	}
+	if err := r.publish(d, version); err != nil {
+		return r.refused(err)
+	}
+	return r.published("listed", d)
+}
+
+// listFailed says where a list that broke off leads.
+func (r *Reflector[T]) listFailed(err error) transition {
+	// The status of an expired list offers a token to go on with what is there
+	// now. That would mix two states; a fresh list does not.
+	if classify(err) == ClassExpired && errors.Is(err, errLaterPage) {
+		r.restarts++
+		return r.failed(Listing, "the list expired before its end", err)
+	}
+	t := r.failed(Listing, "the list failed", err)
+	t.restart = true
+	return t
+}
+
+// pages reads all pages of one list and returns its version.
+func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, err error) {
+	// Without a version the server must give the newest state. Any other
+	// could be older than what was pushed before.
+	opts := metav1.ListOptions{Limit: r.opts.PageSize}
+	if r.restarts >= maxRestarts {
+		opts.Limit = 0
+	}
+	empty := 0
+	for {
+		before := d.len()
+		page, err := r.page(ctx, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
+		if err != nil && opts.Continue != "" {
+			err = fmt.Errorf("%w: %w", errLaterPage, err)
+		}
+		if err != nil {
+			return "", err
+		}
+		if opts.Continue == "" {
+			version = page.Version
+		}
+		if page.Continue == "" {
+			return version, nil
+		}
+		if empty++; d.len() > before {
+			empty = 0
+		}
+		if page.Continue == opts.Continue || empty > maxEmpty {
+			return "", errSamePage
+		}
+		opts.Continue = page.Continue
+	}
+}
+
+// page reads one page, and gives up if the server does not deliver.
+func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
+	r.update(func(s *Status) { s.Pages++ })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(pageTimeout, func() { cancel(errPage) })
+	defer patience.Stop()
+	page, err := r.source.List(ctx, opts, func(it Item[T]) error {
+		patience.Reset(pageTimeout)
+		each(&it)
+		return ctx.Err()
+	})
+	if err != nil && errors.Is(context.Cause(ctx), errPage) {
+		err = errPage
+	}
+	return page, err
+}

@@ -1,0 +1,78 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// live is an open stream with the deadlines that end it.
+type live[T any] struct {
+	stream Stream[T]
+	// ctx is that of the stream. A deadline ends it, with its error as cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// deadline ends the stream if the server does not; patience ends it while
+	// it brings nothing, as long as that matters.
+	deadline, patience *time.Timer
+	opened             time.Time
+	// pending are events at hand that were not delivered yet.
+	pending []Event[T]
+}
+
+// open opens a watch. For want of an answer within wait it fails with silence.
+func (r *Reflector[T]) open(ctx context.Context, opts metav1.ListOptions, wait time.Duration, silence error) (*live[T], error) {
+	timeout := r.opts.watchTimeout()
+	seconds := int64(timeout / time.Second)
+	opts.TimeoutSeconds = &seconds
+	opts.AllowWatchBookmarks = true
+
+	l := &live[T]{}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.deadline = time.AfterFunc(timeout+slack, func() { l.cancel(errDeadline) })
+	l.patience = time.AfterFunc(wait, func() { l.cancel(silence) })
+	stream, err := r.source.Watch(l.ctx, opts)
+	if err != nil {
+		err = l.cause(err)
+		l.close()
+		return nil, err
+	}
+	l.stream, l.opened = stream, time.Now()
+	return l, nil
+}
+
+// next returns the pending events, or waits for some.
+func (l *live[T]) next() ([]Event[T], error) {
+	if events := l.pending; len(events) > 0 {
+		l.pending = nil
+		return events, nil
+	}
+	events, err := l.stream.Next()
+	if err != nil {
+		return nil, l.cause(err)
+	}
+	return events, nil
+}
+
+// cause replaces err by the deadline that brought it about.
+func (l *live[T]) cause(err error) error {
+	cause := context.Cause(l.ctx)
+	for _, ours := range []error{errDeadline, errSilent, errOpening} {
+		if errors.Is(cause, ours) {
+			return cause
+		}
+	}
+	return err
+}
+
+// close ends the stream and its deadlines.
+func (l *live[T]) close() {
+	l.deadline.Stop()
+	l.patience.Stop()
+	if l.stream != nil {
+		l.stream.Stop()
+	}
+	l.cancel(nil)
+}

@@ -1,0 +1,80 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"heliograph.example/deltafifo"
+)
+
+// compare begins a diff against what the sink holds.
+func (r *Reflector[T]) compare(ctx context.Context) (*diff[T], error) {
+	known, err := r.sink.Known(ctx)
+	if err != nil {
+		return nil, r.sinkError(err)
+	}
+	return newDiff[T](known, !r.doubt && !r.unversioned), nil
+}
+
+// collect adds an object of a state to the diff.
+func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
+	err := it.Err
+	if err == nil {
+		if !d.wants(it) {
+			return
+		}
+		if err = r.transformed(it); err == nil {
+			d.keep(it, r.pushed(it.Version))
+			return
+		}
+	}
+	if it.Key.Name != "" {
+		d.mark(it.Key)
+	}
+	r.report(ctx, it, err)
+}
+
+// wentBack looks at the version of a complete state. Reading the newest state,
+// as the reflector does, no server answers with less than it gave before, unless
+// it was restored from a backup. Then equal versions no longer mean equal
+// objects, so the state is read once more, without comparing. If it is still
+// older, the server has the last word: the sink sees a Replaced with a lower
+// version, and from then on versions count anew.
+func (r *Reflector[T]) wentBack(ctx context.Context, version string) (transition, bool) {
+	if order, ok := compareVersions(version, r.version); r.doubt || !ok || order >= 0 {
+		return transition{}, false
+	}
+	reason := fmt.Sprintf("the server went back from version %s to %s", r.version, version)
+	klog.FromContext(ctx).Info("The server went back in time", "resource", r.opts.Name, "from", r.version, "to", version)
+	r.doubt, r.mustList, r.why = true, true, reason
+	return r.failed(Starting, reason, errWentBack), true
+}
+
+// publish pushes the changes that lead to a complete state.
+func (r *Reflector[T]) publish(d *diff[T], version string) error {
+	replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: version, Items: d.finish(r.pushed(version))}
+	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
+		return r.sinkError(err)
+	}
+	r.version, r.mustList, r.doubt = version, false, false
+	if !hasVersion(version) {
+		// No watch from here can tell what was deleted meanwhile.
+		r.version, r.mustList, r.why = "", true, "there is no version to resume from"
+	}
+	r.order = r.newOrder()
+	r.ladder.worked()
+	r.restarts, r.short, r.stateAt = 0, 0, time.Now()
+	r.update(func(s *Status) {
+		s.Version, s.Synced, s.Objects = r.version, true, d.len()
+		s.Stale += uint64(d.stale)
+	})
+	return nil
+}
+
+// published tells of a state in a transition.
+func (r *Reflector[T]) published(how string, d *diff[T]) transition {
+	return transition{to: Watching, reason: fmt.Sprintf("%s %d objects at version %s", how, d.len(), r.version)}
+}

@@ -1,0 +1,43 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+// NewDynamicSource returns a source of any resource as unstructured objects. A
+// nil client, an empty resource, a bad namespace or a bad selector is an error
+// that wraps ErrInvalid.
+func NewDynamicSource(client dynamic.Interface, gvr schema.GroupVersionResource, opts SourceOptions) (Source[*unstructured.Unstructured], error) {
+	if isNil(client) {
+		return nil, fmt.Errorf("%w dynamic client for %q: it is nil", ErrInvalid, gvr.Resource)
+	}
+	if err := opts.check(gvr.Resource); err != nil {
+		return nil, err
+	}
+	scoped := func() dynamic.ResourceInterface {
+		if opts.Namespace == "" {
+			return client.Resource(gvr)
+		}
+		return client.Resource(gvr).Namespace(opts.Namespace)
+	}
+	return &clientSource[*unstructured.Unstructured]{
+		name: opts.name(gvr.GroupResource().String()),
+		list: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
+			opts.apply(&list)
+			return scoped().List(ctx, list)
+		},
+		watch: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
+			opts.apply(&list)
+			return scoped().Watch(ctx, list)
+		},
+		fake: isFake(client),
+	}, nil
+}

@@ -1,0 +1,57 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// NewRESTSource returns a source of the resource, such as "pods", over a REST
+// client of its group and version, such as clientset.CoreV1().RESTClient(). The
+// config of the client decides between JSON and protobuf, and its scheme knows
+// the types. Objects of another type than T come as items with an error.
+//
+// The client's own retries are off for these requests: one back-off, that of
+// the reflector, honours Retry-After and shows in its status.
+//
+// A nil client, an empty resource, a bad namespace or a bad selector is an error
+// that wraps ErrInvalid.
+func NewRESTSource[T Object](client rest.Interface, resource string, opts SourceOptions) (Source[T], error) {
+	if isNil(client) {
+		return nil, fmt.Errorf("%w REST client for %q: it is nil", ErrInvalid, resource)
+	}
+	if err := opts.check(resource); err != nil {
+		return nil, err
+	}
+	name := opts.name(resource)
+	request := func(list metav1.ListOptions) *rest.Request {
+		opts.apply(&list)
+		return client.Get().
+			NamespaceIfScoped(opts.Namespace, opts.Namespace != "").
+			Resource(resource).
+			VersionedParams(&list, metav1.ParameterCodec).
+			MaxRetries(0)
+	}
+	return &clientSource[T]{
+		name: name,
+		list: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
+			result := request(list).Do(ctx)
+			if err := result.Error(); err != nil {
+				return nil, err
+			}
+			obj, err := result.Get()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w: %w", name, ErrDecode, err)
+			}
+			return obj, nil
+		},
+		watch: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
+			return request(list).Watch(ctx)
+		},
+		fake: isFake(client),
+	}, nil
+}

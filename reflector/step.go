@@ -1,0 +1,184 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// run goes from state to state until the end of ctx, of the sink, or, if only
+// one round is wanted, of the round.
+func (r *Reflector[T]) run(ctx context.Context, round bool) error {
+	if err := r.begin(ctx, round); err != nil {
+		return err
+	}
+	defer r.end()
+	for {
+		if ctx.Err() != nil {
+			r.enter(ctx, transition{to: Stopped, reason: "the context has ended"})
+			return nil
+		}
+		next := r.step(ctx)
+		if ctx.Err() != nil {
+			// What failed now failed because of that.
+			continue
+		}
+		r.enter(ctx, next)
+		if next.to == Stopped || (round && next.restart) {
+			return next.err
+		}
+	}
+}
+
+// step does what the present state asks for and says where that leads. It
+// returns at once when ctx ends.
+func (r *Reflector[T]) step(ctx context.Context) transition {
+	switch s := r.Status(); s.State {
+	case Streaming:
+		return r.stream(ctx)
+	case Listing:
+		return r.list(ctx)
+	case Watching:
+		return r.watch(ctx)
+	case BackingOff, NotServed, Forbidden:
+		sleep(ctx, s.NextTry)
+		return r.again()
+	default:
+		return r.start()
+	}
+}
+
+// begin takes the right to run. After a round that ended in a pause, the pause
+// goes on; otherwise the run starts.
+func (r *Reflector[T]) begin(ctx context.Context, round bool) error {
+	r.mu.Lock()
+	if r.running {
+		r.mu.Unlock()
+		return fmt.Errorf("%s: %w", r.opts.Name, ErrRunning)
+	}
+	r.running = true
+	state := r.status.State
+	r.mu.Unlock()
+	if state == Stopped {
+		if round && !r.mustList {
+			r.mustList, r.why = true, "a new round"
+		}
+		r.enter(ctx, transition{to: Starting, reason: "started"})
+	}
+	return nil
+}
+
+// end gives up what a run holds.
+func (r *Reflector[T]) end() {
+	if r.live != nil {
+		r.live.close()
+		r.live = nil
+	}
+	r.update(func(*Status) { r.running = false })
+}
+
+// start resumes where that is possible, and otherwise gets the state.
+func (r *Reflector[T]) start() transition {
+	if !r.mustList {
+		return transition{to: Watching, reason: "resuming from version " + r.version}
+	}
+	if r.ladder.first() == Streaming {
+		return transition{to: Streaming, reason: r.why}
+	}
+	return transition{to: Listing, reason: r.why + "; streaming: " + r.ladder.fallback()}
+}
+
+// again leaves a state that waits.
+func (r *Reflector[T]) again() transition {
+	return transition{to: r.retry, reason: "trying again"}
+}
+
+// failed waits before the next try, which is that of retry.
+func (r *Reflector[T]) failed(retry State, reason string, err error) transition {
+	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: r.backoff.next(err)}
+	switch classify(err) {
+	case ClassForbidden, ClassUnauthorized:
+		t.to = Forbidden
+	case ClassNotServed:
+		// Nothing that is held can be trusted once the resource is back: it
+		// may be another one of the same name.
+		t.to, t.retry, t.restart = NotServed, Starting, true
+		r.mustList, r.why = true, "the resource was not served"
+	}
+	return t
+}
+
+// relist asks for the state again. Soon after the last one it takes its time:
+// otherwise a server whose every watch has expired would be listed without a
+// pause.
+func (r *Reflector[T]) relist(reason string, err error) transition {
+	r.mustList, r.why = true, reason
+	if time.Since(r.stateAt) < stableWatch {
+		t := r.failed(Starting, reason, err)
+		t.restart = true
+		return t
+	}
+	return transition{to: Starting, reason: reason, err: err, restart: true}
+}
+
+// refused ends the run because of the sink.
+func (r *Reflector[T]) refused(err error) transition {
+	return transition{to: Stopped, reason: "the sink refused", err: r.sinkError(err)}
+}
+
+func (r *Reflector[T]) sinkError(err error) error {
+	var already *SinkError
+	if errors.As(err, &already) {
+		return err
+	}
+	return &SinkError{Resource: r.opts.Name, Err: err}
+}
+
+// stable tells that a watch works.
+func (r *Reflector[T]) stable() {
+	r.backoff.reset()
+	r.ahead = 0
+	r.update((*Status).recovered)
+}
+
+// recovered forgets what went wrong.
+func (s *Status) recovered() {
+	s.Tries, s.FailingSince, s.LastError, s.Class = 0, time.Time{}, nil, ClassNone
+}
+
+// enter goes to the state of t and tells of it.
+func (r *Reflector[T]) enter(ctx context.Context, t transition) {
+	now := time.Now()
+	r.mu.Lock()
+	s := &r.status
+	if s.State != t.to {
+		s.Since = now
+	}
+	s.State, s.Reason, s.NextTry, s.Fallback = t.to, t.reason, time.Time{}, r.ladder.fallback()
+	if t.to.waits() {
+		s.NextTry, r.retry = now.Add(t.pause), t.retry
+	}
+	if t.err != nil {
+		s.LastError, s.Class = t.err, classify(t.err)
+	}
+	if t.failed {
+		if s.Tries == 0 {
+			s.FailingSince = now
+		}
+		s.Tries++
+	}
+	told := r.snapshot()
+	r.mu.Unlock()
+
+	logger := klog.FromContext(ctx).V(2)
+	if logger.Enabled() {
+		logger.Info("Reflector", "resource", told.Name, "state", told.State, "reason", told.Reason,
+			"version", told.Version, "tries", told.Tries, "err", t.err)
+	}
+	if r.opts.OnTransition != nil {
+		r.opts.OnTransition(told)
+	}
+}

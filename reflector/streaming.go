@@ -1,0 +1,126 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"heliograph.example/deltafifo"
+)
+
+// stream reads the newest state as a streaming list and publishes it. The same
+// stream goes on as the watch. Nothing of a stream that breaks off is pushed.
+func (r *Reflector[T]) stream(ctx context.Context) transition {
+	d, err := r.compare(ctx)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.update(func(s *Status) { s.Streams++ })
+	l, err := r.open(ctx, metav1.ListOptions{
+		SendInitialEvents:    ptr.To(true),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}, r.opts.StreamingTimeout, errSilent)
+	if err != nil {
+		return r.streamFailed(err, false)
+	}
+	version, err := r.initial(ctx, l, d)
+	if err != nil {
+		l.close()
+		return r.streamFailed(err, true)
+	}
+	if t, back := r.wentBack(ctx, version); back {
+		l.close()
+		return t
+	}
+	if err := r.publish(d, version); err != nil {
+		l.close()
+		return r.refused(err)
+	}
+	r.live = l
+	return r.published("streamed", d)
+}
+
+// initial collects the initial events up to the bookmark that ends them, and
+// returns its version.
+func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (version string, err error) {
+	settled := false
+	for {
+		events, err := l.next()
+		if err != nil {
+			return "", err
+		}
+		before := d.len()
+		for i := range events {
+			event := &events[i]
+			switch event.Type {
+			case deltafifo.Bookmark:
+				if event.InitialEventsEnd {
+					if !hasVersion(event.Version) {
+						return "", errNoVersion
+					}
+					l.pending = events[i+1:]
+					return event.Version, nil
+				}
+			case deltafifo.Deleted:
+				settled = true
+				d.forget(event.Key)
+			default:
+				settled = settled || event.Type == deltafifo.Updated
+				r.collect(ctx, d, &event.Item)
+			}
+		}
+		// A server that ignores what was asked sends what is there, and then
+		// changes, for ever. They are no progress.
+		if d.len() > before && !settled {
+			l.patience.Reset(r.opts.StreamingTimeout)
+		}
+	}
+}
+
+// streamFailed says where a streaming list that failed leads. opened tells that
+// the server had agreed to it.
+func (r *Reflector[T]) streamFailed(err error, opened bool) transition {
+	class := classify(err)
+	switch {
+	case class == ClassForbidden, class == ClassUnauthorized, class == ClassNotServed:
+		t := r.failed(Streaming, "the streaming list failed", err)
+		t.restart = true
+		return t
+	case errors.Is(err, errSilent):
+		return r.fall(err, true)
+	case opened && isCut(err):
+		return r.streamEnded(err)
+	case class == ClassTooManyRequests, class == ClassTooLarge, class == ClassUnreachable:
+		if r.ladder.busy++; r.ladder.busy >= maxBusy {
+			return r.fall(err, false)
+		}
+		return r.failed(Streaming, "the streaming list failed", err)
+	}
+	return r.fall(err, true)
+}
+
+// streamEnded tries again for a few times. The pauses are a quarter of the
+// usual: they end soon, and the server is well enough to answer.
+func (r *Reflector[T]) streamEnded(err error) transition {
+	if !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errEarly, err)
+	} else {
+		err = errEarly
+	}
+	if r.ladder.early++; r.ladder.early >= maxEarly {
+		return r.fall(err, true)
+	}
+	t := r.failed(Streaming, "the streaming list broke off", err)
+	t.pause /= 4
+	return t
+}
+
+// fall turns to pages. lasting tells whether the reason will hold the next time.
+func (r *Reflector[T]) fall(err error, lasting bool) transition {
+	r.ladder.fall(err.Error(), lasting)
+	return transition{to: Listing, reason: "streaming: " + err.Error(), err: err, failed: true}
+}

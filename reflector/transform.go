@@ -1,0 +1,59 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"k8s.io/klog/v2"
+)
+
+var errTransformedAway = errors.New("the transform returned nothing")
+
+// transformed applies the transform to the object of it, in place. What the
+// transform does wrong becomes an ObjectError.
+func (r *Reflector[T]) transformed(it *Item[T]) error {
+	if r.opts.Transform == nil {
+		return nil
+	}
+	object, err := r.call(it.Object)
+	if err == nil && isNil(object) {
+		err = errTransformedAway
+	}
+	if err != nil {
+		return &ObjectError{Key: it.Key, UID: it.UID, Version: it.Version, Stage: StageTransform, Err: err}
+	}
+	it.Object = object
+	return nil
+}
+
+// call runs the transform and turns a panic into an error.
+func (r *Reflector[T]) call(object T) (result T, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return r.opts.Transform(object)
+}
+
+// report tells of an object that cannot be used.
+func (r *Reflector[T]) report(ctx context.Context, it *Item[T], err error) {
+	var problem *ObjectError
+	if errors.As(err, &problem) {
+		// The source knows the resource, the user's name for it is better.
+		named := *problem
+		named.Resource = r.opts.Name
+		problem = &named
+	} else {
+		problem = &ObjectError{
+			Resource: r.opts.Name, Key: it.Key, UID: it.UID, Version: it.Version, Stage: StageDecode, Err: err,
+		}
+	}
+	r.update(func(s *Status) { s.ObjectErrors++ })
+	if r.opts.OnObjectError != nil {
+		r.opts.OnObjectError(problem)
+		return
+	}
+	klog.FromContext(ctx).Error(problem, "An object cannot be used", "resource", r.opts.Name)
+}

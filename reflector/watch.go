@@ -1,0 +1,176 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"heliograph.example/deltafifo"
+)
+
+// maxAhead bounds the watches that are opened at a version which the server
+// does not know yet. Another replica may, and this one may catch up.
+const maxAhead = 3
+
+// watch follows the changes for the life of one stream: that of the streaming
+// list, if it goes on, or a new one from the last version.
+func (r *Reflector[T]) watch(ctx context.Context) transition {
+	l := r.live
+	r.live = nil
+	if l == nil {
+		var err error
+		r.update(func(s *Status) { s.Watches++ })
+		l, err = r.open(ctx, metav1.ListOptions{ResourceVersion: r.version}, openTimeout, errOpening)
+		if err != nil {
+			return r.watchEnded(ctx, err, 0, false)
+		}
+		r.order = r.newOrder()
+	}
+	defer l.close()
+	l.patience.Stop()
+	progress := false
+	for {
+		events, err := l.next()
+		if err == nil {
+			var moved bool
+			moved, err = r.deliver(ctx, events)
+			progress = progress || moved
+		}
+		if err != nil {
+			return r.watchEnded(ctx, err, time.Since(l.opened), progress)
+		}
+	}
+}
+
+func (r *Reflector[T]) newOrder() *order {
+	return &order{floor: r.version, last: r.version, unversioned: r.unversioned}
+}
+
+// deliver pushes what a batch of events brings, in one go, and moves the clock.
+// moved reports whether it brought anything new.
+func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bool, err error) {
+	deltas := make([]deltafifo.Delta[T], 0, len(events))
+	var skipped, delayed uint64
+	bookmark := false
+	for i := range events {
+		event := &events[i]
+		if event.Type == deltafifo.Bookmark {
+			bookmark = true
+			if r.order.bookmark(event.Version) {
+				moved = true
+				deltas = append(deltas, deltafifo.Delta[T]{Type: deltafifo.Bookmark, Version: event.Version})
+			}
+			continue
+		}
+		verdict := r.order.judge(event.Key, event.Version)
+		if verdict == replayed {
+			skipped++
+			continue
+		}
+		if verdict == lost {
+			// What came before is pushed all the same.
+			err = errOrder
+			break
+		}
+		if verdict == late {
+			delayed++
+		}
+		moved = true
+		if delta, ok := r.delta(ctx, event); ok {
+			deltas = append(deltas, delta)
+		}
+	}
+	if len(deltas) > 0 {
+		if refusal := r.sink.Push(deltas); refusal != nil {
+			return moved, r.sinkError(refusal)
+		}
+	}
+	r.version = r.order.last
+	r.delivered(bookmark, skipped, delayed)
+	if moved {
+		r.stable()
+	}
+	return moved, err
+}
+
+// delta is what one event changes. ok is false if that is nothing, because the
+// object cannot be used and what is held stays.
+func (r *Reflector[T]) delta(ctx context.Context, event *Event[T]) (delta deltafifo.Delta[T], ok bool) {
+	delta = deltafifo.Delta[T]{Type: event.Type, Key: event.Key, UID: event.UID, Version: r.pushed(event.Version)}
+	err := event.Err
+	if err == nil {
+		err = r.transformed(&event.Item)
+	}
+	if err == nil {
+		delta.Object = event.Object
+		return delta, true
+	}
+	r.report(ctx, &event.Item, err)
+	// The end of an object needs its name only.
+	delta.FinalStateUnknown = true
+	return delta, event.Type == deltafifo.Deleted && event.Key.Name != ""
+}
+
+// pushed is the version of an object as the sink is told.
+func (r *Reflector[T]) pushed(version string) string {
+	if r.unversioned {
+		return ""
+	}
+	return version
+}
+
+// delivered records a batch in the status.
+func (r *Reflector[T]) delivered(bookmark bool, skipped, delayed uint64) {
+	now := time.Now()
+	r.update(func(s *Status) {
+		s.Version, s.LastEvent = r.version, now
+		if bookmark {
+			s.LastBookmark = now
+		}
+		s.Replayed += skipped
+		s.Late += delayed
+	})
+}
+
+// watchEnded says where the end of a watch leads. Only the proof of a gap leads
+// to a new state; all else is bridged by a watch from the last version.
+func (r *Reflector[T]) watchEnded(ctx context.Context, err error, open time.Duration, progress bool) transition {
+	var refusal *SinkError
+	if errors.As(err, &refusal) {
+		return r.refused(refusal)
+	}
+	if open >= stableWatch {
+		r.stable()
+	}
+	switch class := classify(err); {
+	case class == ClassExpired:
+		return r.relist("version "+r.version+" has expired", err)
+	case errors.Is(err, errOrder):
+		return r.relist("the server sends events out of order", err)
+	case !hasVersion(r.version):
+		return r.relist("there is no version to resume from", fmt.Errorf("%w: %w", errNoVersion, err))
+	case class == ClassTooLarge:
+		if r.ahead++; r.ahead > maxAhead {
+			r.ahead = 0
+			return r.relist("the server does not get to version "+r.version, err)
+		}
+		return r.failed(Watching, "the server is behind version "+r.version, err)
+	case !isCut(err):
+		return r.failed(Watching, "the watch failed", err)
+	case open >= shortWatch:
+		r.short = 0
+	case progress:
+		r.short++
+	default:
+		return r.failed(Watching, "the watch ended at once", fmt.Errorf("%w: %w", errShort, err))
+	}
+	// One short watch may be chance. A server that ends each of them after an
+	// event gets no more than one a pause, though the pause does not grow.
+	if r.short > 1 {
+		return r.failed(Watching, "the watch ended soon", fmt.Errorf("%w: %w", errShort, err))
+	}
+	return transition{to: Watching, reason: "the watch ended, resuming from version " + r.version, err: err}
+}
