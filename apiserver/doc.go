@@ -1,0 +1,46 @@
+// Package apiserver is a Kubernetes API server in the test process: no
+// binaries, no containers, ready in a millisecond, and as strict about lists,
+// watches and resource versions as the real one.
+//
+//	server, err := apiserver.Start(ctx, apiserver.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer server.Stop()
+//	client, err := kubernetes.NewForConfig(server.Config())
+//
+// Every client of client-go works with it unmodified: typed (as JSON and as
+// protobuf), dynamic, metadata, discovery and REST mapper, informers with
+// streaming lists. It serves all built-in kinds that client-go has types for,
+// and custom resources that [Options] or [Server.Register] declare.
+//
+// # Faults
+//
+// [Options].Faults is a script of what goes wrong: errors, delays, broken
+// watches, servers without streaming lists; see package fault. Two faults have
+// no request to wait for: [Server.DropWatches] ends open watches, and
+// [Server.Compact] forgets history, so that a client that resumes from an old
+// version gets a 410. [Server.Requests] tells what clients did.
+//
+// # What differs from kube-apiserver
+//
+// The server has no controllers, as kube-apiserver has none: nothing schedules,
+// collects garbage or empties namespaces. Beyond that, it keeps to what clients
+// see of the storage of objects, and leaves out:
+//
+//   - Conversion between versions. Each served version of a kind is a resource
+//     of its own with objects of its own: an autoscaling/v1 object is not seen
+//     in autoscaling/v2, nor an Event of the core group in events.k8s.io.
+//     Versions that Kubernetes 1.37 has removed are not served.
+//   - Defaults and validation of kinds. Only metadata is checked; new Pods and
+//     claims get their phase, and Namespaces the label with their name.
+//   - Authentication, authorization and admission. Namespaces need not exist.
+//   - managedFields and server-side apply: the former are not tracked and
+//     dropped from what clients send, the latter is answered with 415.
+//   - Subresources other than status, tables, WebSocket and gzip, OpenAPI.
+//     kubectl gets plain objects, which it prints as names and ages.
+//   - Graceful deletion of pods is done only if the pod or the delete names a
+//     grace period, and then somebody has to play the kubelet.
+//   - deletecollection does not wait for other writers: it deletes what it
+//     found by a list.
+package apiserver

@@ -1,0 +1,51 @@
+// Package endpoints is the HTTP side of the API server: paths and parameters,
+// media types, verbs, the rules for writes, the framing of watches, errors as
+// kube-apiserver words them, and discovery. What lists and watches contain is
+// decided below it, in [storage.Interface].
+//
+// A [Handler] serves the resources that were registered with it:
+//
+//	h, err := endpoints.NewHandler(endpoints.Config{Scheme: scheme, Storage: open})
+//	err = h.Register(endpoints.Resource{
+//		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+//		Plural:           "configmaps",
+//		Namespaced:       true,
+//		Unconditional:    true,
+//	})
+//	server := &http.Server{Handler: h}
+//
+// # The way of a request
+//
+// The path gives a [Resource] and a verb; the script of faults may answer
+// instead; the verb reads parameters and body and calls the storage. Answers
+// are encoded whole and sent at once, except for watches. An error becomes a
+// Status in the encoding that the client accepts; a panic becomes a 500 and
+// harms no other request.
+//
+// # Media types
+//
+// Objects are sent as JSON, YAML or protobuf, whole or as
+// PartialObjectMetadata; custom resources have protobuf only for their
+// metadata. A clause of an Accept header that cannot be satisfied, such as one
+// for a Table, is passed over for the next. Watches are lines of JSON, or
+// frames of protobuf with a length in front.
+//
+// # Watches
+//
+// The goroutine of the request takes the events that are at hand, encodes
+// those that no other watch has encoded before, writes them, and flushes once.
+// A watch ends cleanly when its timeout has passed, when it is dropped, or when
+// the context of its server ends; a client that does not read can hold it up
+// for a second, no longer.
+//
+// # Writes
+//
+// Every write is one call of Update or Create of the storage, with the rules
+// applied to the current state inside. The server owns uid, creationTimestamp,
+// generation, deletionTimestamp and resourceVersion. A main resource keeps its
+// status, and a status subresource everything else. A delete of an object that
+// has finalizers, or a grace period, marks it; the write that removes the last
+// finalizer deletes it.
+//
+// Objects of the storage are shared between requests and never changed here.
+package endpoints

@@ -1,0 +1,303 @@
+package endpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"heliograph.example/apiserver/fault"
+	"heliograph.example/apiserver/storage"
+)
+
+// Config is what a [Handler] serves and how.
+type Config struct {
+	// Scheme knows the Go types of resources; required.
+	Scheme *runtime.Scheme
+	// Storage opens the storage of a resource; required. It is called once
+	// for each resource, when the resource is first used, and again after it
+	// has failed.
+	Storage func(r *Resource) (storage.Interface, error)
+	// Faults is the script of faults; nil means none.
+	Faults *fault.Script
+}
+
+// Handler serves the HTTP side of an API server: see the package
+// documentation. It is safe for concurrent use.
+type Handler struct {
+	scheme   *runtime.Scheme
+	open     func(r *Resource) (storage.Interface, error)
+	faults   *fault.Script
+	strict   *jsonserializer.Serializer
+	protobuf *protobuf.Serializer
+	log      requestLog
+	watches  watchSet
+
+	mu        sync.RWMutex
+	resources map[schema.GroupVersionResource]*served
+}
+
+// served is a resource that is being served.
+type served struct {
+	Resource
+	open  func(r *Resource) (storage.Interface, error)
+	mu    sync.Mutex
+	store storage.Interface // nil until first used
+}
+
+// storage returns the storage of the resource, opening it the first time.
+func (s *served) storage() (storage.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store == nil {
+		store, err := s.open(&s.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("storage of %s: %w", s.GroupVersionResource(), err)
+		}
+		s.store = store
+	}
+	return s.store, nil
+}
+
+// NewHandler makes a handler that serves no resource yet.
+func NewHandler(c Config) (*Handler, error) {
+	if c.Scheme == nil || c.Storage == nil {
+		return nil, fmt.Errorf("%w: scheme and storage are required", ErrInvalidConfig)
+	}
+	return &Handler{
+		scheme: c.Scheme,
+		open:   c.Storage,
+		faults: c.Faults,
+		strict: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, c.Scheme, c.Scheme,
+			jsonserializer.SerializerOptions{Strict: true}),
+		protobuf:  protobuf.NewSerializer(c.Scheme, c.Scheme),
+		resources: make(map[schema.GroupVersionResource]*served),
+	}, nil
+}
+
+// Register serves more resources from now on. If one of them cannot be served
+// an error is returned, that wraps [ErrInvalidResource] or
+// [ErrDuplicateResource], and none is added.
+func (h *Handler) Register(resources ...Resource) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	added := make(map[schema.GroupVersionResource]*served, len(resources))
+	for _, r := range resources {
+		if err := r.check(); err != nil {
+			return err
+		}
+		gvr := r.GroupVersionResource()
+		if h.resources[gvr] != nil || added[gvr] != nil {
+			return fmt.Errorf("%w: %v", ErrDuplicateResource, gvr)
+		}
+		added[gvr] = &served{Resource: r, open: h.open}
+	}
+	for gvr, s := range added {
+		h.resources[gvr] = s
+	}
+	return nil
+}
+
+// lookup returns a served resource, nil if there is none.
+func (h *Handler) lookup(gvr schema.GroupVersionResource) *served {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.resources[gvr]
+}
+
+// ServeHTTP serves one request. A panic while serving becomes a 500.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	rec.Header().Set("Cache-Control", "no-cache, private")
+	defer h.recover(rec, r)
+	if h.serveDiscovery(rec, r) {
+		return
+	}
+	t, ok := parsePath(r.URL.Path)
+	if !ok {
+		notFound(rec)
+		return
+	}
+	s := h.lookup(t.resource)
+	if s == nil {
+		notFound(rec)
+		return
+	}
+	query := r.URL.Query()
+	verb, found, err := t.forResource(r.Method, &s.Resource, wantsWatch(query))
+	if !found {
+		notFound(rec)
+		return
+	}
+	q := &request{Request: r, w: rec, res: &s.Resource, srv: s, verb: verb, target: t, query: query}
+	rec.done = func(code int) { h.log.add(q, code) }
+	if err == nil {
+		err = h.serve(q)
+	}
+	if err != nil {
+		h.fail(q, err)
+	}
+}
+
+// serve hands a request to its verb, past the faults.
+func (h *Handler) serve(q *request) error {
+	ctx := q.Context()
+	f, err := h.strike(ctx, q)
+	if err != nil {
+		return err
+	}
+	if q.verb == "watch" {
+		return h.watch(ctx, q, f)
+	}
+	timeout, err := requestTimeout(q.query)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = h.dispatch(ctx, q)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errTimedOut
+	}
+	return err
+}
+
+// dispatch serves the verbs that take a short time.
+func (h *Handler) dispatch(ctx context.Context, q *request) error {
+	switch q.verb {
+	case "get":
+		return h.get(ctx, q)
+	case "list":
+		return h.list(ctx, q)
+	case "create":
+		return h.create(ctx, q)
+	case "update":
+		return h.update(ctx, q)
+	case "patch":
+		return h.patch(ctx, q)
+	case "delete":
+		return h.delete(ctx, q)
+	}
+	return h.deleteCollection(ctx, q)
+}
+
+// strike applies a scripted fault to a request: it waits, and returns either
+// the error to answer with or what is to happen to a watch.
+func (h *Handler) strike(ctx context.Context, q *request) (fault.Fault, error) {
+	f, ok := h.faults.Strike(fault.Request{
+		Verb:      q.verb,
+		Resource:  q.res.GroupResource(),
+		Namespace: q.namespace,
+		Streaming: q.verb == "watch" && wantsStream(q.query),
+	})
+	if !ok {
+		return fault.Fault{}, nil
+	}
+	if f.Delay > 0 {
+		timer := time.NewTimer(f.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return fault.Fault{}, ctx.Err()
+		}
+	}
+	if f.Code != 0 && f.Cut == fault.CutNone {
+		return fault.Fault{}, faultError(f.Code, f.RetryAfter, q.res.GroupResource())
+	}
+	return f, nil
+}
+
+// recover turns a panic of a request into an answer.
+func (h *Handler) recover(w *recorder, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		// Asked for by a fault: the server breaks the connection off.
+		panic(http.ErrAbortHandler)
+	}
+	klog.FromContext(r.Context()).Error(fmt.Errorf("panic: %v", p), "A request panicked",
+		"method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+	if w.code != 0 {
+		// Too late for a status: the client must not take what it got for
+		// all there is.
+		panic(http.ErrAbortHandler)
+	}
+	h.writeStatus(w, r, apierrors.NewInternalError(fmt.Errorf("serving the request panicked: %v", p)))
+}
+
+// fail answers a request with an error.
+func (h *Handler) fail(q *request, err error) {
+	if q.w.code != 0 {
+		// The answer has begun, so the error can only be shown by an
+		// incomplete one. The usual reason is that the client has gone.
+		klog.FromContext(q.Context()).V(2).Info("An answer was broken off", "path", q.URL.Path, "err", err)
+		panic(http.ErrAbortHandler)
+	}
+	if errors.Is(err, errTimedOut) {
+		sendTimeout(q.w)
+		return
+	}
+	h.writeStatus(q.w, q.Request, err)
+}
+
+// writeStatus answers with the Status for err.
+func (h *Handler) writeStatus(w *recorder, r *http.Request, err error) {
+	status := toStatus(err)
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	out, nerr := negotiate(r, nil, shapeStatus)
+	if nerr != nil {
+		out = output{media: runtime.ContentTypeJSON}
+	}
+	data, eerr := h.encodeObject(status, out)
+	if eerr != nil {
+		http.Error(w, eerr.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.send(int(status.Code), out.media, data)
+}
+
+// notFound answers as kube-apiserver does for a path that nothing is served
+// under.
+func notFound(w http.ResponseWriter) {
+	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// key is the object that the path of a request names.
+func (q *request) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: q.namespace, Name: q.name}
+}
+
+// respondObject answers with an object or a Status.
+func (h *Handler) respondObject(ctx context.Context, q *request, code int, obj runtime.Object, out output) error {
+	data, err := h.encodeItem(q.res, obj, out)
+	if err != nil {
+		return err
+	}
+	return q.respond(ctx, code, data, out)
+}
+
+// respond sends a complete answer, unless the time of the request has run out.
+func (q *request) respond(ctx context.Context, code int, data []byte, out output) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ctx.Err()
+	}
+	q.w.send(code, out.media, data)
+	return nil
+}

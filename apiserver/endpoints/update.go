@@ -1,0 +1,188 @@
+package endpoints
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// update replaces an object, or its status.
+func (h *Handler) update(ctx context.Context, q *request) error {
+	opts := &metav1.UpdateOptions{}
+	err := parseOptions(q.query, "UpdateOptions", opts, func() field.ErrorList {
+		return metav1validation.ValidateUpdateOptions(opts)
+	})
+	if err != nil {
+		return err
+	}
+	out, err := negotiate(q.Request, q.res, shapeObject)
+	if err != nil {
+		return err
+	}
+	obj, err := h.decodeBody(q)
+	if err != nil {
+		return err
+	}
+	if err := checkName(q, obj); err != nil {
+		return err
+	}
+	updated, err := h.write(ctx, q, isDryRun(opts.DryRun), func(runtime.Object) (runtime.Object, error) {
+		// A copy, because it is completed from the current object, and again
+		// if that has changed meanwhile.
+		return obj.DeepCopyObject(), nil
+	})
+	code := http.StatusOK
+	if apierrors.IsNotFound(err) && q.res.CreateOnUpdate && q.subresource == "" {
+		updated, err = h.createObject(ctx, q, obj, isDryRun(opts.DryRun))
+		code = http.StatusCreated
+	}
+	if err != nil {
+		return err
+	}
+	return h.respondObject(ctx, q, code, updated, out)
+}
+
+// checkName makes sure that an object is the one that the path names.
+func checkName(q *request, obj runtime.Object) error {
+	m, err := accessor(q.res, obj)
+	if err != nil {
+		return err
+	}
+	if m.GetName() == "" {
+		return badRequest("the name of the object (based on URL) was undeterminable: name must be provided")
+	}
+	if m.GetName() != q.name {
+		return badRequest("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), q.name)
+	}
+	return setNamespace(q, m)
+}
+
+// write changes an object in one atomic step: change makes the wanted state,
+// a fresh object, from the current one, and write completes it by the rules
+// for all objects. It returns the state to show to the client.
+func (h *Handler) write(ctx context.Context, q *request, dryRun bool, change func(current runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+	store, err := q.srv.storage()
+	if err != nil {
+		return nil, err
+	}
+	var last runtime.Object // what a removed object looked like at last
+	step := func(current runtime.Object) (runtime.Object, bool, error) {
+		wanted, err := change(current)
+		if err != nil {
+			return nil, false, err
+		}
+		updated, err := prepareUpdate(q, current, wanted)
+		if err != nil {
+			return nil, false, err
+		}
+		remove, err := isFinalized(q.res, updated)
+		if remove {
+			last = updated
+		} else {
+			last = nil
+		}
+		return updated, remove, err
+	}
+	if dryRun {
+		current, err := store.Get(ctx, q.key(), "")
+		if err != nil {
+			return nil, err
+		}
+		updated, _, err := step(current)
+		return updated, err
+	}
+	updated, err := store.Update(ctx, q.key(), step)
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		// The write removed the last finalizer: the client is shown the
+		// object as it wanted it, at its old resource version.
+		return last, nil
+	}
+	return updated, nil
+}
+
+// prepareUpdate completes wanted, which it changes, from the current state.
+func prepareUpdate(q *request, current, wanted runtime.Object) (runtime.Object, error) {
+	cm, err := accessor(q.res, current)
+	if err != nil {
+		return nil, err
+	}
+	wm, err := accessor(q.res, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPreconditions(q, cm, wm); err != nil {
+		return nil, err
+	}
+	if q.subresource == "status" {
+		updated := current.DeepCopyObject()
+		copyStatus(updated, wanted)
+		return updated, nil
+	}
+	if q.res.Status {
+		copyStatus(wanted, current)
+	}
+	keepOwned(wm, cm)
+	errs := validateMeta(q.res, wm)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(wm, cm, field.NewPath("metadata"))...)
+	if len(errs) > 0 {
+		return nil, apierrors.NewInvalid(q.res.GroupVersionKind.GroupKind(), wm.GetName(), errs)
+	}
+	if q.res.Generation && !q.res.sameContent(current, wanted) {
+		wm.SetGeneration(cm.GetGeneration() + 1)
+	}
+	return wanted, nil
+}
+
+// checkPreconditions compares the resource version and the UID in a write
+// with those of the current object.
+func checkPreconditions(q *request, current, wanted metav1.Object) error {
+	switch version := wanted.GetResourceVersion(); {
+	case version != "" && version != "0":
+		if version != current.GetResourceVersion() {
+			return conflictModified(q.res, current.GetName())
+		}
+	case !q.res.Unconditional && q.verb == "update":
+		// kube-apiserver names the resource where it names kinds elsewhere.
+		gk := q.res.GroupVersionKind.GroupKind()
+		gk.Kind = q.res.Plural
+		return apierrors.NewInvalid(gk, current.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	}
+	if uid := wanted.GetUID(); uid != "" && uid != current.GetUID() {
+		return apierrors.NewConflict(q.res.GroupResource(), current.GetName(),
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID())) //nolint:staticcheck // worded by the server
+	}
+	return nil
+}
+
+// keepOwned sets the metadata that the server owns to what it is.
+func keepOwned(wanted, current metav1.Object) {
+	wanted.SetResourceVersion(current.GetResourceVersion())
+	wanted.SetUID(current.GetUID())
+	wanted.SetCreationTimestamp(current.GetCreationTimestamp())
+	wanted.SetDeletionTimestamp(current.GetDeletionTimestamp())
+	wanted.SetDeletionGracePeriodSeconds(current.GetDeletionGracePeriodSeconds())
+	wanted.SetGeneration(current.GetGeneration())
+	wanted.SetSelfLink("")
+	wanted.SetManagedFields(nil)
+}
+
+// isFinalized reports whether nothing holds a deleted object any more.
+func isFinalized(r *Resource, obj runtime.Object) (bool, error) {
+	m, err := accessor(r, obj)
+	if err != nil {
+		return false, err
+	}
+	grace := m.GetDeletionGracePeriodSeconds()
+	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0), nil
+}

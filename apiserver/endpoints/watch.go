@@ -1,0 +1,255 @@
+package endpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"heliograph.example/apiserver/fault"
+	"heliograph.example/apiserver/storage"
+)
+
+// lastWrite is how long a client that does not read may hold up the end of a
+// watch.
+const lastWrite = time.Second
+
+// watch serves a watch until its time is up, it fails, or the client goes.
+func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
+	out, err := negotiate(q.Request, q.res, shapeWatch)
+	if err != nil {
+		return err
+	}
+	opts, err := parseListOptions(q.query, true)
+	if err != nil {
+		return err
+	}
+	sel, err := selection(q.res, q.target, opts)
+	if err != nil {
+		return err
+	}
+	store, err := q.srv.storage()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout(opts))
+	defer cancel()
+	defer h.watches.add(q.res.GroupResource(), cancel)()
+
+	w, err := store.Watch(ctx, storage.WatchOptions{
+		Selection:         sel,
+		ResourceVersion:   opts.ResourceVersion,
+		SendInitialEvents: opts.SendInitialEvents,
+		Bookmarks:         opts.AllowWatchBookmarks,
+	})
+	if err != nil && !belongsInStream(err) {
+		return err
+	}
+	s := &stream{h: h, q: q, out: out, fault: f}
+	stop := s.begin(ctx)
+	defer stop()
+	if err != nil {
+		return s.fail(err)
+	}
+	defer w.Stop()
+	return s.run(ctx, w)
+}
+
+// belongsInStream reports whether an error on opening a watch is told by an
+// ERROR event in a stream that has been opened: kube-apiserver does so with
+// versions that are too old or too new.
+func belongsInStream(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsTimeout(err)
+}
+
+// stream writes the events of one watch. It belongs to the goroutine of the
+// request.
+type stream struct {
+	h     *Handler
+	q     *request
+	out   output
+	fault fault.Fault
+	sent  int // events
+	buf   []byte
+}
+
+// begin sends the header and takes care that a client which does not read
+// cannot hold the request for long after ctx has ended. The function that it
+// returns must be called before the request ends.
+func (s *stream) begin(ctx context.Context) (stop func()) {
+	media := s.out.media
+	if media != runtime.ContentTypeJSON {
+		media += ";stream=watch"
+	}
+	s.q.w.Header().Set("Content-Type", media)
+	s.q.w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(s.q.w)
+	// Errors of the controller mean that the connection is gone, which the
+	// next write reports, or that it has no deadlines, as in some tests.
+	_ = control.Flush()
+	done := make(chan struct{})
+	cancelled := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = control.SetWriteDeadline(time.Now().Add(lastWrite))
+	})
+	return func() {
+		if !cancelled() {
+			<-done
+			_ = control.SetWriteDeadline(time.Time{})
+		}
+	}
+}
+
+// run copies events to the client until the watch ends.
+func (s *stream) run(ctx context.Context, w storage.Watch) error {
+	for {
+		if s.cut() {
+			return s.end()
+		}
+		events, err := w.Next()
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), ctx.Err() != nil:
+			return nil
+		default:
+			return s.fail(err)
+		}
+		if err := s.send(events); err != nil {
+			return err
+		}
+	}
+}
+
+// cut reports whether the scripted fault ends the watch here.
+func (s *stream) cut() bool {
+	return s.fault.Cut != fault.CutNone && s.sent >= s.fault.AfterEvents
+}
+
+// end ends the watch as the scripted fault wants it.
+func (s *stream) end() error {
+	switch s.fault.Cut {
+	case fault.CutReset:
+		panic(http.ErrAbortHandler)
+	case fault.CutError:
+		return s.fail(faultError(s.fault.Code, s.fault.RetryAfter, s.q.res.GroupResource()))
+	}
+	return nil
+}
+
+// send writes events that are at hand together, and flushes once.
+func (s *stream) send(events []storage.Event) error {
+	s.buf = s.buf[:0]
+	for i := range events {
+		event := &events[i]
+		if event.Type == watch.Bookmark && s.fault.NoBookmarks {
+			continue
+		}
+		if s.cut() {
+			break
+		}
+		framed, err := s.frame(event)
+		if err != nil {
+			return s.fail(fmt.Errorf("encode a %s event of %s: %w", event.Type, s.q.res.GroupResource(), err))
+		}
+		s.buf = append(s.buf, framed...)
+		s.sent++
+	}
+	return s.flush()
+}
+
+// flush writes what was collected and makes the client see it.
+func (s *stream) flush() error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	if _, err := s.q.w.Write(s.buf); err != nil {
+		return err
+	}
+	return http.NewResponseController(s.q.w).Flush()
+}
+
+// frame encodes an event, once for all watches that share it.
+func (s *stream) frame(event *storage.Event) ([]byte, error) {
+	encode := func() ([]byte, error) {
+		object, err := s.h.encodeItem(s.q.res, event.Object, s.out)
+		if err != nil {
+			return nil, err
+		}
+		return frame(string(event.Type), object, s.out.media)
+	}
+	if event.Encoded == nil {
+		return encode()
+	}
+	name := string(event.Type) + " " + s.out.media
+	if s.out.partial {
+		name += " partial"
+	}
+	return event.Encoded.Get(name, encode)
+}
+
+// fail tells the client of err by an ERROR event, which is the last one.
+func (s *stream) fail(err error) error {
+	object, err := s.h.encodeObject(toStatus(err), output{media: s.out.media})
+	if err != nil {
+		return err
+	}
+	framed, err := frame(string(watch.Error), object, s.out.media)
+	if err != nil {
+		return err
+	}
+	s.buf = framed
+	return s.flush()
+}
+
+// watchSet knows the open watches, so that they can be ended.
+type watchSet struct {
+	mu   sync.Mutex
+	next int
+	open map[int]openWatch
+}
+
+type openWatch struct {
+	resource schema.GroupResource
+	end      context.CancelFunc
+}
+
+// add remembers a watch until the function that it returns is called.
+func (w *watchSet) add(resource schema.GroupResource, end context.CancelFunc) (remove func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = make(map[int]openWatch)
+	}
+	id := w.next
+	w.next++
+	w.open[id] = openWatch{resource, end}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.open, id)
+	}
+}
+
+// DropWatches ends all open watches of a resource, in all its versions, as a
+// server does that closes its connections: the streams end cleanly. It returns
+// how many there were, and does not wait for them.
+func (h *Handler) DropWatches(resource schema.GroupResource) int {
+	h.watches.mu.Lock()
+	defer h.watches.mu.Unlock()
+	n := 0
+	for _, w := range h.watches.open {
+		if w.resource == resource {
+			w.end()
+			n++
+		}
+	}
+	return n
+}

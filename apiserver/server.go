@@ -1,0 +1,194 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"heliograph.example/apiserver/endpoints"
+	"heliograph.example/apiserver/storage"
+)
+
+// stopGrace is how long Stop waits for requests to end by themselves before it
+// closes their connections. Watches end at once; what may take longer is a
+// client that does not read its answer.
+const stopGrace = 2 * time.Second
+
+// Server is a running API server: see the package documentation. Its methods
+// are safe for concurrent use.
+type Server struct {
+	handler  *endpoints.Handler
+	stores   *stores
+	listener net.Listener
+	http     *http.Server
+	conns    *connections
+	cancel   context.CancelFunc
+	detach   func() bool // from the context of Start
+	serving  sync.WaitGroup
+	stopping sync.Once
+	stopped  chan struct{}
+}
+
+// Start starts a server. It runs until [Server.Stop] is called or ctx ends. An
+// error means that the options make no sense or that there is no port to
+// listen on; then nothing runs.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start an API server: %w", err)
+	}
+	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{
+		stores:  newStores(serverCtx, opts.Scheme),
+		conns:   newConnections(),
+		cancel:  cancel,
+		stopped: make(chan struct{}),
+	}
+	if err := s.prepare(opts); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler:     s.handler,
+		BaseContext: func(net.Listener) context.Context { return serverCtx },
+		ConnState:   s.conns.track,
+		ErrorLog:    quietLog(serverCtx),
+	}
+	s.serving.Go(func() {
+		err := s.http.Serve(s.listener)
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			klog.FromContext(serverCtx).Error(err, "The listener of an API server failed", "addr", s.Addr())
+		}
+	})
+	s.detach = context.AfterFunc(ctx, s.shutdown)
+	return s, nil
+}
+
+// prepare makes the handler and the listener.
+func (s *Server) prepare(opts Options) error {
+	handler, err := endpoints.NewHandler(endpoints.Config{Scheme: opts.Scheme, Storage: s.stores.open, Faults: opts.Faults})
+	if err != nil {
+		return fmt.Errorf("start an API server: %w", err)
+	}
+	s.handler = handler
+	if err := handler.Register(builtinResources(opts.Scheme)...); err != nil {
+		return fmt.Errorf("start an API server: %w", err)
+	}
+	if err := s.Register(opts.Resources...); err != nil {
+		return fmt.Errorf("start an API server: %w", err)
+	}
+	s.listener = opts.Listener
+	if s.listener == nil {
+		if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return fmt.Errorf("start an API server: %w", err)
+		}
+	}
+	return nil
+}
+
+// Register serves more custom resources from now on. If one of them makes no
+// sense or is served already, the error says which, and none is added.
+func (s *Server) Register(resources ...Resource) error {
+	described := make([]endpoints.Resource, 0, len(resources))
+	for _, r := range resources {
+		d, err := r.served()
+		if err != nil {
+			return err
+		}
+		described = append(described, d)
+	}
+	return s.handler.Register(described...)
+}
+
+// Addr is the address that the server listens on, as host and port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Config returns a configuration for clients of the server, without a limit
+// on their requests. Each call returns a new one, to be changed at will.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: "http://" + s.Addr(), QPS: -1}
+}
+
+// Stop stops the server and waits until all its goroutines have ended. Open
+// watches end cleanly. It may be called more than once, also after the context
+// of [Start] has ended.
+func (s *Server) Stop() {
+	s.detach()
+	s.shutdown()
+}
+
+// shutdown does the work of Stop, once; every caller waits for it.
+func (s *Server) shutdown() {
+	s.stopping.Do(func() {
+		defer close(s.stopped)
+		// Requests end with their context. What they answered has to go out
+		// before connections are closed, so that watches end cleanly.
+		s.http.SetKeepAlivesEnabled(false)
+		s.cancel()
+		// Closing a listener fails only if it is closed already.
+		_ = s.listener.Close()
+		late := make(chan struct{})
+		timer := time.AfterFunc(stopGrace, func() { close(late) })
+		wait(s.conns.quiet, late)
+		timer.Stop()
+		_ = s.http.Close()
+		wait(s.conns.none, nil)
+		s.serving.Wait()
+		s.stores.wait()
+	})
+	<-s.stopped
+}
+
+// Requests returns the requests to resources that were answered so far, in the
+// order in which the answers began; a watch is there as soon as it is open. Of
+// very many only the newest are kept (at least 10,000).
+func (s *Server) Requests() []endpoints.Request { return s.handler.Requests() }
+
+// DropWatches ends all open watches of a resource, as a server does that goes
+// away: their streams end cleanly. It returns how many there were.
+func (s *Server) DropWatches(resource schema.GroupResource) int {
+	return s.handler.DropWatches(resource)
+}
+
+// Compact forgets all history before the current state, in the storage and in
+// the watch caches: from then on a watch from an older resource version is
+// answered with an ERROR event 410 Expired, as is a list at one. Open watches
+// that have been told everything go on.
+func (s *Server) Compact(ctx context.Context) error {
+	if err := s.stores.compact(ctx); err != nil {
+		return fmt.Errorf("compact the storage: %w", err)
+	}
+	return nil
+}
+
+// Backend is the storage below all resources, for tests that want to look at
+// it.
+func (s *Server) Backend() storage.Backend { return s.stores.backend }
+
+// quietLog is a logger for net/http, whose messages are about clients that went
+// away and connections that a fault has reset.
+func quietLog(ctx context.Context) *log.Logger {
+	return log.New(logWriter{klog.FromContext(ctx)}, "", 0)
+}
+
+// logWriter sends lines of net/http to the log of a context.
+type logWriter struct{ logger klog.Logger }
+
+// Write logs one line.
+func (w logWriter) Write(line []byte) (int, error) {
+	w.logger.V(2).Info(strings.TrimSpace(string(line)))
+	return len(line), nil
+}
