@@ -154,7 +154,7 @@ func (c *compaction[T]) mayHold(key types.NamespacedName, start int) bool {
 			c.earlier = make(map[types.NamespacedName]struct{})
 		}
 		for ; c.upto < start; c.upto++ {
-			if c.fates[c.upto] != drop {
+			if fate := c.fates[c.upto]; fate != drop && fate != keepAsBookmark {
 				c.queued[c.upto].addKeys(c.earlier)
 			}
 		}

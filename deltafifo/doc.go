@@ -56,7 +56,9 @@
 // says that its store does not, and neither the batch in flight nor what stays
 // in the queue before the last Replaced names it. Without Holds no Deleted that
 // came first is dropped, and a consumer can meet one for a key that it does not
-// hold.
+// hold. A consumer takes a Deleted as the end of whatever it holds under the key:
+// where a server changed the UID without a Deleted, the one that stays can name
+// a UID which the consumer never saw.
 //
 // The newest version always arrives. If the delta that carried it is dropped, a
 // [Bookmark] stands in its place; older bookmarks are dropped.
