@@ -219,9 +219,6 @@ func (r *Reflector[T]) Status() Status {
 func (r *Reflector[T]) snapshot() Status {
 	s := r.status
 	s.Taken = time.Now()
-	if s.State == Watching && s.Taken.Sub(s.Since) >= stableWatch {
-		s.recovered()
-	}
 	return s
 }
 

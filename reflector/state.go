@@ -38,13 +38,15 @@ type Status struct {
 	Since  time.Time
 
 	// Tries is the number of failures since the last stable watch, and
-	// FailingSince the time of the first of them. LastError is the last one
-	// and Class its class. All are zero while all is well; an interruption
-	// that was mended at once leaves a LastError and no Tries.
+	// FailingSince the time of the first of them. Both are zero while all is
+	// well.
 	Tries        int
 	FailingSince time.Time
-	LastError    error
-	Class        ErrorClass
+	// LastError is the last thing that went wrong, even if that was mended at
+	// once, Class its class, and LastErrorAt when it was.
+	LastError   error
+	Class       ErrorClass
+	LastErrorAt time.Time
 	// NextTry is the end of the pause, in the states that wait.
 	NextTry time.Time
 
@@ -100,10 +102,7 @@ func (s Status) Explain() string {
 
 // failing reports whether the last error says more than the state.
 func (s Status) failing() bool {
-	if s.LastError == nil || s.Tries == 0 {
-		return false
-	}
-	return s.State != Watching && s.State != Stopped
+	return s.Tries > 0 && s.State != Watching && s.State != Stopped
 }
 
 // brief rounds d to what a reader cares for.

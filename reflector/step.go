@@ -144,9 +144,9 @@ func (r *Reflector[T]) stable() {
 	r.update((*Status).recovered)
 }
 
-// recovered forgets what went wrong.
+// recovered ends a run of failures.
 func (s *Status) recovered() {
-	s.Tries, s.FailingSince, s.LastError, s.Class = 0, time.Time{}, nil, ClassNone
+	s.Tries, s.FailingSince = 0, time.Time{}
 }
 
 // enter goes to the state of t and tells of it.
@@ -162,7 +162,7 @@ func (r *Reflector[T]) enter(ctx context.Context, t transition) {
 		s.NextTry, r.retry = now.Add(t.pause), t.retry
 	}
 	if t.err != nil {
-		s.LastError, s.Class = t.err, classify(t.err)
+		s.LastError, s.Class, s.LastErrorAt = t.err, classify(t.err), now
 	}
 	if t.failed {
 		if s.Tries == 0 {

@@ -31,6 +31,8 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 	}
 	defer l.close()
 	l.patience.Stop()
+	settled := time.AfterFunc(stableWatch, func() { r.update((*Status).recovered) })
+	defer settled.Stop()
 	progress := false
 	for {
 		events, err := l.next()
