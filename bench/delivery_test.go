@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestACheckNoticesWhatWasNotDelivered(t *testing.T) {
+	d := newDelivery(2)
+	for _, c := range d.counters {
+		c.add()
+		c.update()
+	}
+	if err := d.check(1, 1); err != nil {
+		t.Errorf("everything was delivered, and still: %v", err)
+	}
+	d.counters[1].update()
+	if d.check(1, 1) == nil || d.check(1, 2) == nil {
+		t.Error("an update too many, or too few, goes unnoticed")
+	}
+	d.counters[0].update()
+	d.counters[0].delete()
+	if d.check(1, 2) == nil {
+		t.Error("a delete goes unnoticed")
+	}
+}
+
+func TestAwaitEndsWhenTheSlowestHandlerIsThere(t *testing.T) {
+	d := newDelivery(3)
+	for n, c := range d.counters {
+		go func() {
+			for range stage * (n + 1) {
+				c.update()
+			}
+		}()
+	}
+	if err := d.await(t.Context(), stage); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.slowest(); got != stage {
+		t.Errorf("the slowest handler has %d updates, want %d", got, stage)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d.await(ctx, 2*stage) == nil {
+		t.Error("a wait that cannot end well ends well")
+	}
+	if err := d.await(t.Context(), stage); err != nil {
+		t.Fatal(err)
+	}
+	for d.counters[2].updates.Load() < 3*stage || d.counters[1].updates.Load() < 2*stage {
+		<-d.progress
+	}
+}
+
+func TestTheLastVersionIsThatOfThePodsLastEvent(t *testing.T) {
+	for _, events := range []int{1, 6, 7, 8, 20, 21, 22} {
+		l := newLoad(7, events)
+		versions := make(map[types.UID]string)
+		seen := make(map[string]bool)
+		for _, p := range append(l.initial, l.events...) {
+			versions[p.UID] = p.ResourceVersion
+			if seen[p.ResourceVersion] {
+				t.Fatalf("version %s comes twice", p.ResourceVersion)
+			}
+			seen[p.ResourceVersion] = true
+		}
+		for i, p := range l.initial {
+			if got, want := l.lastVersion(i), versions[p.UID]; got != want {
+				t.Errorf("after %d events pod %d is at %s, want %s", events, i, got, want)
+			}
+		}
+	}
+}
+
+// wrong is a store that lacks what its test says.
+type wrong struct {
+	side
+	objects int
+	at      func(types.NamespacedName) (string, bool)
+	listed  int
+}
+
+func (w wrong) len() int                                        { return w.objects }
+func (w wrong) version(key types.NamespacedName) (string, bool) { return w.at(key) }
+func (w wrong) indexed(string, string) (int, error)             { return w.listed, nil }
+
+func TestACheckNoticesWhatTheStoreLacks(t *testing.T) {
+	one := func(int) string { return "1" }
+	at := func(v string, ok bool) func(types.NamespacedName) (string, bool) {
+		return func(types.NamespacedName) (string, bool) { return v, ok }
+	}
+	if err := checkStore(wrong{objects: 1, at: at("1", true), listed: 1}, 1, one); err != nil {
+		t.Errorf("the store is right, and still: %v", err)
+	}
+	for name, w := range map[string]wrong{
+		"an object too many":     {objects: 2, at: at("1", true), listed: 1},
+		"an object that lacks":   {objects: 1, at: at("", false), listed: 1},
+		"an old version":         {objects: 1, at: at("0", true), listed: 1},
+		"an index that is empty": {objects: 1, at: at("1", true), listed: 0},
+	} {
+		if checkStore(w, 1, one) == nil {
+			t.Errorf("%s goes unnoticed", name)
+		}
+	}
+}

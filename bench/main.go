@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+)
+
+// options are what the command line says.
+type options struct {
+	pods    int
+	events  int
+	runs    int
+	only    string
+	json    bool
+	quick   bool
+	profile string
+}
+
+func main() {
+	if isChild() {
+		os.Exit(childMain())
+	}
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = bench(o, os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// parse reads the command line and checks it. -quick replaces the default
+// sizes, not those that were asked for.
+func parse(args []string, errs io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.IntVar(&o.pods, "n", 20000, "number of `pods` in the collection")
+	flags.IntVar(&o.events, "events", 100*stage, "number of measured `events`; rounded up to a multiple of 512")
+	flags.IntVar(&o.runs, "runs", 3, "measured `runs` of each side; one more is run before them and discarded")
+	flags.StringVar(&o.only, "only", "", "measure only what this `regexp` matches")
+	flags.BoolVar(&o.json, "json", false, "measure the initial sync in JSON too")
+	flags.BoolVar(&o.quick, "quick", false, "a tiny run that shows that everything works; its figures mean nothing")
+	flags.StringVar(&o.profile, "profile", "", "write CPU profiles of the last runs to this `folder`; they slow both sides down")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.quick {
+		given := make(map[string]bool)
+		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, small := range map[string]int{"n": 300, "events": stage, "runs": 1} {
+			if !given[name] {
+				if err := flags.Set(name, fmt.Sprint(small)); err != nil {
+					return o, err
+				}
+			}
+		}
+	}
+	return o, o.check(flags.Args())
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.pods < 1 || o.events < 1 || o.runs < 1:
+		return fmt.Errorf("-n, -events and -runs must be at least 1")
+	}
+	if _, err := regexp.Compile(o.only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if o.profile != "" {
+		if err := os.MkdirAll(o.profile, 0o755); err != nil {
+			return fmt.Errorf("-profile: %w", err)
+		}
+	}
+	o.events = (o.events + stage - 1) / stage * stage
+	return nil
+}
+
+// bench runs every contest that o asks for and prints the table to out;
+// progress goes to errs.
+func bench(o options, out, errs io.Writer) (err error) {
+	contests, err := choose(o)
+	if err != nil {
+		return err
+	}
+	header := newHeader(o)
+	url := ""
+	if slices.ContainsFunc(contests, func(c contest) bool { return c.server }) {
+		var stop func() error
+		if url, stop, err = startServer(o); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	var rows []row
+	for _, c := range contests {
+		more, err := c.run(o, url, errs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		rows = append(rows, more...)
+	}
+	header.print(out)
+	printTable(out, rows)
+	return nil
+}

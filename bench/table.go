@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// row is one line of the table: the samples of one metric of both sides.
+type row struct {
+	measure      string
+	metric       metric
+	theirs, ours []float64
+}
+
+// printTable prints the rows as a table that Markdown understands too.
+func printTable(out io.Writer, rows []row) {
+	cells := [][]string{{"measure", "unit", "better", "client-go", "heliograph", "ratio", "spread"}}
+	for _, r := range rows {
+		theirs, ours := median(r.theirs), median(r.ours)
+		cells = append(cells, []string{
+			r.measure + ": " + r.metric.label, r.metric.unit, "less", number(theirs), number(ours), ratio(theirs, ours),
+			fmt.Sprintf("%s / %s", spread(r.theirs), spread(r.ours)),
+		})
+	}
+	widths := make([]int, len(cells[0]))
+	for _, line := range cells {
+		for n, cell := range line {
+			widths[n] = max(widths[n], len([]rune(cell)))
+		}
+	}
+	for at, line := range cells {
+		fmt.Fprintln(out, tableLine(line, widths))
+		if at == 0 {
+			fmt.Fprintln(out, tableRule(widths))
+		}
+	}
+}
+
+// tableLine pads the cells: words to the left, numbers to the right.
+func tableLine(cells []string, widths []int) string {
+	var b strings.Builder
+	for n, cell := range cells {
+		pad := strings.Repeat(" ", widths[n]-len([]rune(cell)))
+		if n < firstNumber {
+			fmt.Fprintf(&b, "| %s%s ", cell, pad)
+		} else {
+			fmt.Fprintf(&b, "| %s%s ", pad, cell)
+		}
+	}
+	return b.String() + "|"
+}
+
+// firstNumber is the first column that holds numbers.
+const firstNumber = 3
+
+func tableRule(widths []int) string {
+	var b strings.Builder
+	for n, w := range widths {
+		rule := strings.Repeat("-", w)
+		if n >= firstNumber {
+			rule = rule[1:] + ":"
+		}
+		fmt.Fprintf(&b, "| %s ", rule)
+	}
+	return b.String() + "|"
+}
+
+// number prints v with about three digits that matter.
+func number(v float64) string {
+	switch a := max(v, -v); {
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case a >= 1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// ratio says how many times less Heliograph needs. Below one, it needs more, and
+// the cell says so.
+func ratio(theirs, ours float64) string {
+	switch {
+	case ours <= 0 || theirs <= 0:
+		return "-"
+	case theirs/ours < 0.995: // less than that rounds to 1.00
+		return fmt.Sprintf("%.2fx LOSS", theirs/ours)
+	}
+	return fmt.Sprintf("%.2fx", theirs/ours)
+}
+
+// spread is half the distance between the extremes, relative to the median. One
+// sample has none.
+func spread(v []float64) string {
+	m := median(v)
+	if m == 0 || len(v) < 2 {
+		return "-"
+	}
+	return fmt.Sprintf("±%.0f%%", 100*(maximum(v)-minimum(v))/2/m)
+}
