@@ -81,7 +81,7 @@ func (t target) forResource(method string, r *Resource, watching bool) (verb str
 		return "", false, nil
 	}
 	everywhere := r.Namespaced && t.namespace == ""
-	if everywhere && t.name != "" && !t.watch {
+	if everywhere && t.name != "" {
 		return "", false, nil
 	}
 	if method == http.MethodHead {
