@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,16 +32,16 @@ func TestAForbiddenResourceIsExplainedAndReadOnceGranted(t *testing.T) { // repo
 		for _, streaming := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, streaming %v", test.name, streaming), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					granted := false
+					var granted atomic.Bool
 					s := &script{
 						onList: func(int, metav1.ListOptions) ([]Item[object], Page, error) {
-							if !granted {
+							if !granted.Load() {
 								return nil, Page{}, test.err
 							}
 							return []Item[object]{obj("a", "u1", "5")}, Page{Version: "10"}, nil
 						},
 						onStream: func(int, metav1.ListOptions) ([]act, error) {
-							if !granted {
+							if !granted.Load() {
 								return nil, test.err
 							}
 							return []act{send(event(deltafifo.Added, "a", "u1", "5"), end("10"))}, nil
@@ -59,7 +60,7 @@ func TestAForbiddenResourceIsExplainedAndReadOnceGranted(t *testing.T) { // repo
 						if want := fmt.Sprintf("%s2m0s, %d tries)", test.line, st.Tries); st.Explain() != want {
 							t.Errorf("explained as\n%s\nwant\n%s", st, want)
 						}
-						granted = true
+						granted.Store(true)
 						time.Sleep(46 * time.Second)
 						synctest.Wait()
 						if st := g.Status(); !st.Synced || st.State != Watching || !errors.Is(st.LastError, test.err) {
@@ -91,13 +92,13 @@ func TestOneTryIsToldInTheSingular(t *testing.T) {
 func TestAResourceThatIsGoneAndComesBackIsListed(t *testing.T) { // report 20
 	synctest.Test(t, func(t *testing.T) {
 		notFound := status(http.StatusNotFound, metav1.StatusReasonNotFound)
-		var served = true
+		var gone atomic.Bool
 		s := &script{
 			onList: func(n int, _ metav1.ListOptions) ([]Item[object], Page, error) {
 				switch {
 				case n == 0:
 					return []Item[object]{obj("a", "u1", "5"), obj("b", "u2", "6")}, Page{Version: "10"}, nil
-				case !served:
+				case gone.Load():
 					return nil, Page{}, notFound
 				}
 				return []Item[object]{obj("c", "u3", "50")}, Page{Version: "60"}, nil
@@ -110,8 +111,8 @@ func TestAResourceThatIsGoneAndComesBackIsListed(t *testing.T) { // report 20
 			},
 		}
 		g := newRig(t, s, Options[object]{})
-		time.AfterFunc(30*time.Second, func() { served = false })
-		time.AfterFunc(10*time.Minute, func() { served = true })
+		time.AfterFunc(30*time.Second, func() { gone.Store(true) })
+		time.AfterFunc(10*time.Minute, func() { gone.Store(false) })
 		g.during(9*time.Minute, func() {
 			st := g.Status()
 			if st.State != NotServed || st.Class != ClassNotServed || !st.Synced {
