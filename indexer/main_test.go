@@ -1,0 +1,99 @@
+package indexer
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// store is what every implementation of the store offers.
+type store interface {
+	Reader[*thing]
+	Update(fn func(tx Tx[*thing]))
+	AddIndexes(indexes Indexes[*thing]) (failed []*IndexError, err error)
+	Indexes() []string
+}
+
+// newStore makes an empty store of one implementation.
+type newStore func(indexes Indexes[*thing]) (store, error)
+
+func newIndexer(indexes Indexes[*thing]) (store, error) {
+	s, err := New(indexes)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func TestIndexerConforms(t *testing.T) { testStore(t, newIndexer) }
+
+func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer) }
+
+func TestIndexerIsConsistentForConcurrentReaders(t *testing.T) { testConcurrency(t, newIndexer) }
+
+// thing is an object whose index values are set by the test.
+type thing struct {
+	id     int
+	amount int
+	// values are those in the index "values"; fails and panics make its
+	// function fail instead.
+	values []string
+	fails  error
+	panics any
+	// color is the value in the index "color".
+	color string
+}
+
+var things = Indexes[*thing]{"values": valuesOf, "color": colorOf}
+
+func valuesOf(o *thing) ([]string, error) {
+	if o.panics != nil {
+		panic(o.panics)
+	}
+	return o.values, o.fails
+}
+
+func colorOf(o *thing) ([]string, error) { return []string{o.color}, nil }
+
+func makeStore(t testing.TB, create newStore, indexes Indexes[*thing]) store {
+	t.Helper()
+	s, err := create(indexes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+func entry(name string, o *thing) Entry[*thing] {
+	return Entry[*thing]{Key: named(name), UID: types.UID("uid-of-" + name), Version: "1", Object: o}
+}
+
+// put stores one object in a transaction of its own and returns the error.
+func put(s store, name string, o *thing) error {
+	var err error
+	s.Update(func(tx Tx[*thing]) { err = tx.Put(entry(name, o)) })
+	return err
+}
+
+func mustPut(t testing.TB, s store, name string, o *thing) {
+	t.Helper()
+	if err := put(s, name, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(s store, name string) {
+	s.Update(func(tx Tx[*thing]) { tx.Delete(named(name)) })
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+var errBad = errors.New("bad object")
