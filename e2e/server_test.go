@@ -35,9 +35,9 @@ func client(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return c
 }
 
-// namespace makes a namespace for one test. It stays: there is no controller here
+// makeNamespace makes a namespace for one test. It stays: there is no controller here
 // that could empty it.
-func namespace(t *testing.T, c kubernetes.Interface, name string) {
+func makeNamespace(t *testing.T, c kubernetes.Interface, name string) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := c.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
@@ -49,7 +49,7 @@ func TestTheServerServesBothFormats(t *testing.T) {
 	for name, config := range map[string]*rest.Config{"json": jsonConfig(), "protobuf": protobufConfig()} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, config)
-			namespace(t, c, "formats-"+name)
+			makeNamespace(t, c, "formats-"+name)
 			maps := c.CoreV1().ConfigMaps("formats-" + name)
 			want := map[string]string{"key": name}
 			made, err := maps.Create(t.Context(), &corev1.ConfigMap{

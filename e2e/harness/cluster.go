@@ -109,6 +109,17 @@ func (c *Cluster) StopServer() error {
 	return server.stop()
 }
 
+// KillServer ends kube-apiserver without a word to its clients, as a crash does.
+// For a stopped server it does nothing.
+func (c *Cluster) KillServer() error {
+	if c.server == nil {
+		return nil
+	}
+	server := c.server
+	c.server = nil
+	return server.kill()
+}
+
 // Log returns the end of kube-apiserver's log, for the message of a failed test.
 func (c *Cluster) Log() string {
 	return logTail(filepath.Join(c.dir, "kube-apiserver.log"))

@@ -8,9 +8,10 @@
 //
 // The server is as it comes, with three switches set for tests: no limit on
 // requests in flight, Pods need no service account (no controller makes one
-// here), and etcd does not wait for the disk. [Cluster.StopServer] and
-// [Cluster.StartServer] take the server away in the middle of a watch and bring
-// it back on the same port with the same data, but a new watch cache.
+// here), and etcd does not wait for the disk. [Cluster.StopServer] or
+// [Cluster.KillServer] take the server away in the middle of a watch, and
+// [Cluster.StartServer] brings it back on the same port with the same data, but
+// a new watch cache.
 //
 // [Traffic] counts what a client asks of the server, to tell a streaming list
 // from a paged one.

@@ -77,19 +77,24 @@ func ready(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// stop asks the process to end, and makes it end if it has not after a while: a
-// server with open watches takes its time.
+// stop asks the process to end, and makes it end if it has not after a while: it
+// takes no new requests then, but would wait a minute for open watches to end.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	patience := time.NewTimer(10 * time.Second)
+	patience := time.NewTimer(5 * time.Second)
 	defer patience.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-patience.C:
+		return p.kill()
 	}
+}
+
+// kill makes the process end now.
+func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}

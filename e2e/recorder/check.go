@@ -44,15 +44,18 @@ func (r *Recorder[T]) check(o *object[T], c informer.Change[T]) (broken []string
 // checkOrder compares the version of c with the one told last.
 func checkOrder[T Object](last string, c informer.Change[T]) (broken []string) {
 	switch {
-	case c.Version == "" && c.FinalStateUnknown:
-		return nil // nobody saw when the object ended
+	case c.FinalStateUnknown && c.Version == last:
+		return nil // nobody saw the delete and its version: it is the last one known
 	case c.Resync:
 		if c.Version != last || c.Old != c.New {
 			return []string{fmt.Sprintf("a resync tells of something new; the last version was %q", last)}
 		}
 		return nil
-	case last == "":
-		last = "0"
+	case last == "": // compared with itself, a first version must only be one
+		if _, err := newer(c.Version, c.Version); err != nil {
+			return []string{err.Error()}
+		}
+		return nil
 	}
 	switch rises, err := newer(c.Version, last); {
 	case err != nil:

@@ -14,7 +14,8 @@
 //   - calls come one at a time;
 //   - Added comes for an object that is not alive, Updated and Deleted for one
 //     that is, and Old is the very object that was New before;
-//   - versions rise with each change of a key, also across a delete;
+//   - versions rise with each change of a key, also across a delete; only a
+//     delete that nobody saw may repeat the last one;
 //   - an object keeps its UID as long as it lives, and does not come back from
 //     the dead (unless a filter may have hidden it meanwhile);
 //   - key, UID and version beside the object are those of the object.

@@ -35,11 +35,16 @@ func (h *History) Note(key types.NamespacedName, state State, deleted bool) {
 	h.states[moment{key, state, deleted}] = true
 }
 
-// Len returns the number of different moments noted.
-func (h *History) Len() int {
+// Saw reports whether an object was noted at a version, alive or deleted.
+func (h *History) Saw(key types.NamespacedName, version string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.states)
+	for m := range h.states {
+		if m.key == key && m.Version == version {
+			return true
+		}
+	}
+	return false
 }
 
 // Within returns an error that names changes which were told but are not in the

@@ -69,7 +69,7 @@ type object[T Object] struct {
 }
 
 // maxErrors bounds what Err returns: one broken rule tends to break many.
-const maxErrors = 20
+const maxErrors = 10
 
 // New makes a recorder that was told nothing yet.
 func New[T Object](options Options[T]) *Recorder[T] {

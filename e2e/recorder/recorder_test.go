@@ -37,7 +37,7 @@ func told(kind string, old, new *object) change {
 
 func unseen(old *object) change {
 	c := told("delete", old, old)
-	c.New, c.FinalStateUnknown, c.Version = nil, true, "90"
+	c.New, c.FinalStateUnknown = nil, true
 	return c
 }
 
@@ -58,6 +58,7 @@ func TestARecorderAcceptsWhatKeepsThePromiseAndNamesWhatBreaksIt(t *testing.T) {
 		{name: "a whole life", changes: []change{told("add", nil, a1), told("update", a1, a2), told("delete", a2, a3)}},
 		{name: "a successor with a UID of its own", changes: []change{told("add", nil, a1), told("delete", a1, a2), told("add", nil, b4), told("update", b4, b5)}},
 		{name: "an end that nobody saw", changes: []change{told("add", nil, a1), unseen(a1)}},
+		{name: "an end that nobody saw, at the version of a list", changes: []change{told("add", nil, a1), with(unseen(a1), func(c *change) { c.Version = "90" })}},
 		{name: "a resync", changes: []change{told("add", nil, a1), with(told("update", a1, a1), func(c *change) { c.Resync = true })}},
 		{name: "a return behind a filter", filtered: true, changes: []change{told("add", nil, a1), told("delete", a1, a2), told("add", nil, a3)}},
 
@@ -72,6 +73,7 @@ func TestARecorderAcceptsWhatKeepsThePromiseAndNamesWhatBreaksIt(t *testing.T) {
 		{name: "a version that goes back", changes: []change{told("add", nil, a9), told("update", a9, a2)}, broken: "not older"},
 		{name: "a version that stays", changes: []change{told("add", nil, a2), told("update", a2, at("a", "2"))}, broken: "not older"},
 		{name: "a version that goes back over a delete", changes: []change{told("add", nil, a3), told("delete", a3, a9), told("add", nil, b4)}, broken: "not older"},
+		{name: "an unknown end that goes back", changes: []change{told("add", nil, a9), with(unseen(a9), func(c *change) { c.Version = "8" })}, broken: "not older"},
 		{name: "ten is newer than nine", changes: []change{told("add", nil, a9), told("update", a9, at("a", "10"))}},
 		{name: "a version that is none", changes: []change{told("add", nil, at("a", "x"))}, broken: "resource version"},
 		{name: "a resync with news", changes: []change{told("add", nil, a1), with(told("update", a1, a2), func(c *change) { c.Resync = true })}, broken: "something new"},
