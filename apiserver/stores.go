@@ -3,19 +3,27 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 
+	"heliograph.example/apiserver/cacher"
 	"heliograph.example/apiserver/endpoints"
 	"heliograph.example/apiserver/storage"
 )
 
-// stores opens the storages of resources over one backend, when they are first
-// used.
+// stores opens the storages of resources, each behind a watch cache, over one
+// backend and thereby one counter of resource versions. It owns the caches.
 type stores struct {
 	ctx     context.Context // of the server
 	scheme  *runtime.Scheme
 	backend storage.Backend
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	caches []*cacher.Cacher
+	closed bool
 }
 
 func newStores(ctx context.Context, scheme *runtime.Scheme) *stores {
@@ -29,7 +37,7 @@ func (s *stores) open(r *endpoints.Resource) (storage.Interface, error) {
 	if group == "" {
 		group = "core"
 	}
-	return storage.NewStore(s.backend, storage.StoreOptions{
+	store, err := storage.NewStore(s.backend, storage.StoreOptions{
 		GroupResource: gvr.GroupResource(),
 		// Each version has keys of its own: see the package documentation.
 		Prefix:     "/" + group + "/" + gvr.Version + "/" + gvr.Resource + "/",
@@ -37,9 +45,34 @@ func (s *stores) open(r *endpoints.Resource) (storage.Interface, error) {
 		NewFunc:    func() runtime.Object { return r.New(s.scheme) },
 		Attributes: r.Attributes,
 	})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := cacher.New(store, cacher.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return cache, s.run(cache)
 }
 
-// compact compacts the backend to its current revision.
+// run runs a cache until the server stops.
+func (s *stores) run(cache *cacher.Cacher) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrStopped
+	}
+	s.caches = append(s.caches, cache)
+	s.running.Go(func() {
+		if err := cache.Run(s.ctx); err != nil {
+			klog.FromContext(s.ctx).Error(err, "A watch cache failed")
+		}
+	})
+	return nil
+}
+
+// compact compacts the backend to its current revision and drops the windows
+// of the caches.
 func (s *stores) compact(ctx context.Context) error {
 	revision, err := s.backend.CurrentRevision(ctx)
 	if err != nil {
@@ -48,8 +81,19 @@ func (s *stores) compact(ctx context.Context) error {
 	if err := s.backend.Compact(ctx, revision); err != nil {
 		return fmt.Errorf("at revision %d: %w", revision, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cache := range s.caches {
+		cache.DropHistory()
+	}
 	return nil
 }
 
-// wait waits for what the storages run, after their context has ended.
-func (s *stores) wait() {}
+// wait waits for the caches, whose context must have ended, and lets no more
+// begin.
+func (s *stores) wait() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
+}

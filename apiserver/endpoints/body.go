@@ -2,7 +2,6 @@ package endpoints
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -11,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -129,13 +129,9 @@ func decodeUnstructured(res *Resource, data []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, decodeError(res, nil, data, err)
 	}
-	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &unstructured.Unstructured{})
-	if err != nil {
+	u := &unstructured.Unstructured{}
+	if _, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, u); err != nil {
 		return nil, decodeError(res, gvk, data, err)
-	}
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, decodeError(res, gvk, data, errors.New("it is a list"))
 	}
 	if err := checkMetadata(u); err != nil {
 		return nil, decodeError(res, gvk, data, err)
@@ -233,7 +229,7 @@ func decodeDeleteOptions(q *request) (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		if err := metav1.ParameterCodec.DecodeParameters(q.query, metav1.SchemeGroupVersion, opts); err != nil {
+		if err := internalscheme.ParameterCodec.DecodeParameters(q.query, metav1.SchemeGroupVersion, opts); err != nil {
 			return nil, badRequest("%v", err)
 		}
 		return opts, nil

@@ -30,6 +30,9 @@ type jsonPatchOp struct {
 // patch changes an object, or its status, by a patch.
 func (h *Handler) patch(ctx context.Context, q *request) error {
 	patchType := types.PatchType(contentType(q.Request))
+	if err := checkPatchType(q.res, patchType); err != nil {
+		return err
+	}
 	opts := &metav1.PatchOptions{}
 	err := parseOptions(q.query, "PatchOptions", opts, func() field.ErrorList {
 		return metav1validation.ValidatePatchOptions(opts, patchType)
@@ -39,9 +42,6 @@ func (h *Handler) patch(ctx context.Context, q *request) error {
 	}
 	out, err := negotiate(q.Request, q.res, shapeObject)
 	if err != nil {
-		return err
-	}
-	if err := checkPatchType(q.res, patchType); err != nil {
 		return err
 	}
 	data, err := readBody(q.Request)
