@@ -1,0 +1,33 @@
+package informer
+
+import "context"
+
+// changes pulls the changes of a listener of its own until ctx ends, the loop's
+// body wants no more, or the run ends.
+func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
+	l := newListener[T](nil, HandlerOptions[T]{Name: "changes", Budget: DefaultBudget}, i.report)
+	i.processor.add(l)
+	defer i.processor.remove(l)
+	_, before, _ := i.life.state()
+	for {
+		running, stopped, changed := i.life.state()
+		for batch := l.take(); batch != nil; batch = l.take() {
+			for n := range batch {
+				if ctx.Err() != nil || !yield(batch[n]) {
+					return
+				}
+			}
+			l.settled(batch, len(batch))
+		}
+		if stopped && !before {
+			return
+		}
+		before = before && !running
+		select {
+		case <-l.wake:
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

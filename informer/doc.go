@@ -1,0 +1,68 @@
+// Package informer keeps a local, indexed copy of a collection of Kubernetes
+// objects and tells handlers of each change to it. It is what users import.
+//
+// # Use
+//
+// A [Factory] makes informers for one server. [For] finds the resource of a Go
+// type and returns its informer, shared with everybody who asks for the same:
+//
+//	factory, err := informer.NewFactory(config, informer.FactoryOptions{})
+//	pods, err := informer.For(ctx, factory, informer.Options[*corev1.Pod]{
+//		Indexes: indexer.Indexes[*corev1.Pod]{
+//			"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+//		},
+//	})
+//	factory.Start(ctx)
+//	if err := factory.Wait(ctx); err != nil {
+//		return err // says which collection, what it is doing, and why
+//	}
+//	onNode, err := pods.Store().ByIndex("node", "worker-1")
+//
+// T may also be *unstructured.Unstructured or *metav1.PartialObjectMetadata; then
+// [Scope].Kind says what to read. [New] makes an informer of any source, without
+// a factory.
+//
+// There are two ways to follow changes. A [Handler] is called from a goroutine of
+// its own:
+//
+//	reg, err := pods.Handle(informer.Funcs[*corev1.Pod]{
+//		Deleted: func(ctx context.Context, last *corev1.Pod) { ... },
+//	}, informer.HandlerOptions[*corev1.Pod]{Name: "cleanup"})
+//
+// and a loop over [Informer.Changes] runs in the caller's:
+//
+//	for change := range pods.Changes(ctx) { ... }
+//
+// Work that can fail belongs behind a queue: see package controller.
+//
+// # Contract
+//
+// For each key, a handler sees a chain: Old is the New it was given last, versions
+// never go back (but where the server itself does, as after a restored backup), a
+// Deleted ends the object, and another object under the same name is a Deleted and
+// an Added. There is no change for an object that did not change, unless the
+// handler asked for a resync.
+//
+// When a handler is told of a change, the store has it, or something newer.
+//
+// A handler that falls behind delays no one else. Its pending changes are kept one
+// by one up to its Budget or the number of objects in the store, whichever is
+// larger; past that they are folded: for each key, what is left is the step from
+// the state it was told last to the newest, with deletes and changes of identity
+// kept.
+//
+// A handler can come late, and starts with the objects that are there. It can go
+// at any time with [Registration.Remove]; to tie it to a context, use
+//
+//	context.AfterFunc(ctx, reg.Remove)
+//
+// Failures that concern one object - it cannot be decoded, transformed or
+// indexed, or a handler panics on it - are reported as [ObjectError], counted, and
+// stop nothing else.
+//
+// # Goroutines
+//
+// A running informer has two: the reader of the server, and the controller loop in
+// the goroutine that called Run. Each handler has one while the informer runs.
+// Run waits for all of them.
+package informer

@@ -1,0 +1,244 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"heliograph.example/indexer"
+)
+
+// FactoryOptions describe a factory. The zero value is ready for use.
+type FactoryOptions struct {
+	// Scheme knows the Go types of typed informers. nil means client-go's
+	// scheme, which has all built-in types.
+	Scheme *runtime.Scheme
+}
+
+// Factory makes informers for one server and shares them: whoever asks for the
+// same Go type in the same scope gets the same informer. All methods are safe
+// for concurrent use.
+type Factory struct {
+	config    *rest.Config
+	client    *http.Client
+	scheme    *runtime.Scheme
+	discovery *discovery.DiscoveryClient
+
+	mu     sync.Mutex
+	shared map[sharedKey]sharedInformer
+	// order holds the informers as they were asked for.
+	order []sharedInformer
+	// resources remembers what discovery has told, by group and version.
+	resources map[schema.GroupVersion][]resource
+	running   sync.WaitGroup
+	cancel    []context.CancelFunc
+}
+
+// sharedKey is what must agree for an informer to be shared.
+type sharedKey struct {
+	object   reflect.Type
+	resource schema.GroupVersionResource
+	scope    Scope
+}
+
+// sharedInformer is an informer whatever its type.
+type sharedInformer interface {
+	Name() string
+	Run(ctx context.Context) error
+	Wait(ctx context.Context) error
+	Status() Status
+}
+
+// NewFactory makes a factory for the server that config leads to. The config is
+// copied. Where it does not limit the rate of requests, the factory's informers
+// are not limited: the pauses of the reader bound them.
+func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
+	if config == nil {
+		return nil, fmt.Errorf("informer factory: %w: the config is nil", ErrInvalid)
+	}
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 && config.RateLimiter == nil {
+		config.QPS = -1
+	}
+	// A timeout of whole requests would cut every watch; the reader has
+	// deadlines of its own for progress.
+	config.Timeout = 0
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("informer factory: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("informer factory: %w", err)
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme
+	}
+	return &Factory{
+		config: config, client: client, scheme: opts.Scheme, discovery: disco,
+		shared:    make(map[sharedKey]sharedInformer),
+		resources: make(map[schema.GroupVersion][]resource),
+	}, nil
+}
+
+// For returns the factory's informer for the Go type T in the scope of opts, and
+// makes it if nobody has asked for it before. T is a pointer to a typed API
+// object, *unstructured.Unstructured or *metav1.PartialObjectMetadata. ctx bounds
+// the look at the server's discovery, which finds the resource of the kind.
+//
+// Where the informer exists, the indexes of opts that it lacks are added to it;
+// an index that has the name of one it has is taken to be the same. Its Transform
+// and OnObjectError are set: asking with another function is ErrConflict, and so
+// is asking without a Transform where it has one. Name and Reflector of a second
+// request are not used.
+func For[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[T], error) {
+	if f == nil {
+		return nil, fmt.Errorf("informer for %v: %w: the factory is nil", reflect.TypeFor[T](), ErrInvalid)
+	}
+	i, err := forType(ctx, f, opts)
+	if err != nil {
+		return nil, fmt.Errorf("informer for %v: %w", reflect.TypeFor[T](), err)
+	}
+	return i, nil
+}
+
+func forType[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[T], error) {
+	scope, err := opts.Scope.normalize()
+	if err != nil {
+		return nil, err
+	}
+	t := reflect.TypeFor[T]()
+	form, err := formOf(t)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := kindOf(t, form, scope.Kind, f.scheme)
+	if err != nil {
+		return nil, err
+	}
+	res, err := f.resourceOf(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	if scope.Namespace != "" && !res.namespaced {
+		return nil, fmt.Errorf("%w: %v is cluster-scoped, and the scope names namespace %q", ErrInvalid, res.gvr.GroupResource(), scope.Namespace)
+	}
+	scope.Kind = kind
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := sharedKey{object: t, resource: res.gvr, scope: scope}
+	if old, ok := f.shared[key]; ok {
+		return share(old.(*Informer[T]), opts)
+	}
+	source, err := newSource[T](f, form, kind, res.gvr, scope)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Name == "" {
+		opts.Name = scope.name(res.gvr.GroupResource())
+	}
+	i, err := newInformer(source, opts)
+	if err != nil {
+		return nil, err
+	}
+	f.shared[key] = i
+	f.order = append(f.order, i)
+	return i, nil
+}
+
+// share hands out an existing informer again, if that is what opts ask for.
+func share[T any](i *Informer[T], opts Options[T]) (*Informer[T], error) {
+	if !sameFunc(opts.Transform, i.options.Transform) {
+		return nil, fmt.Errorf("%w: %s is shared already with another Transform, or without one; ask in a scope of its own, or use New", ErrConflict, i.name)
+	}
+	if !sameFunc(opts.OnObjectError, i.options.OnObjectError) && opts.OnObjectError != nil {
+		return nil, fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)
+	}
+	present := i.store.Indexes()
+	missing := make(indexer.Indexes[T])
+	for name, index := range opts.Indexes {
+		if !slices.Contains(present, name) {
+			missing[name] = index
+		}
+	}
+	return i, i.AddIndexes(missing)
+}
+
+// sameFunc reports whether a and b are the same function. Closures count as the
+// same if they have the same code.
+func sameFunc(a, b any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// Start runs every informer of the factory that is not running, until ctx ends
+// or Stop is called. It does not wait. Call it again after asking for more.
+func (f *Factory) Start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	f.cancel = append(f.cancel, cancel)
+	for _, i := range f.order {
+		if i.Status().Running {
+			continue
+		}
+		f.running.Go(func() {
+			if err := i.Run(ctx); err != nil {
+				klog.FromContext(ctx).Error(err, "An informer ended by itself")
+			}
+		})
+	}
+}
+
+// Wait waits until every informer of the factory and every handler registered
+// with them is synced. The error joins those of all that are not; each names its
+// collection, what its reader is doing, the last error and since when.
+func (f *Factory) Wait(ctx context.Context) error {
+	f.mu.Lock()
+	all := slices.Clone(f.order)
+	f.mu.Unlock()
+	errs := make([]error, len(all))
+	for n, i := range all {
+		errs[n] = i.Wait(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// Stop ends what Start has begun and waits until all of it has ended, handlers
+// included. The informers keep what they hold, and can be started again.
+func (f *Factory) Stop() {
+	f.mu.Lock()
+	cancel := f.cancel
+	f.cancel = nil
+	f.mu.Unlock()
+	for _, c := range cancel {
+		c()
+	}
+	f.running.Wait()
+	f.client.CloseIdleConnections()
+}
+
+// Status returns the states of all informers, in the order in which they were
+// first asked for.
+func (f *Factory) Status() []Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]Status, 0, len(f.order))
+	for _, i := range f.order {
+		out = append(out, i.Status())
+	}
+	return out
+}

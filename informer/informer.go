@@ -1,0 +1,276 @@
+package informer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"heliograph.example/deltafifo"
+	"heliograph.example/indexer"
+	"heliograph.example/reflector"
+)
+
+// Options describe an informer. The zero value is ready for use.
+type Options[T any] struct {
+	// Name stands for the collection in errors, logs and status, as "pods".
+	// [For] makes one from the resource and the scope if it is empty.
+	Name string
+	// Scope narrows what [For] reads. A source given to [New] has a scope of
+	// its own, and this must be empty.
+	Scope Scope
+	// Indexes are there from the start. More can be added at any time.
+	Indexes indexer.Indexes[T]
+	// Transform, if not nil, replaces each object before it is stored: to cut
+	// away what nobody reads, say. It may modify and return its argument. If
+	// it fails or panics for one object, that object keeps its last good
+	// state, the failure is reported, and the next version is tried again.
+	Transform func(obj T) (T, error)
+	// OnObjectError, if not nil, is told of each failure that concerns one
+	// object. It is called from the goroutine that met the failure, must
+	// return quickly, and must not call the informer's methods that register
+	// or remove. Without it, failures are logged and counted.
+	OnObjectError func(*ObjectError)
+	// Reflector tunes how the server is read. Its Name, Transform and
+	// OnObjectError are set by the informer and must be empty.
+	Reflector reflector.Options[T]
+}
+
+// Informer keeps a local, indexed copy of one collection of a server and tells
+// handlers of each change to it. All methods are safe for concurrent use.
+//
+// An informer can be run, stopped, and run again: store, indexes and handlers
+// stay, and the next run goes on where the last one ended.
+type Informer[T any] struct {
+	name      string
+	options   Options[T]
+	store     *indexer.Indexer[T]
+	reflector *reflector.Reflector[T]
+	processor processor[T]
+
+	// queue leads from the reflector to the loop of the present run.
+	queue atomic.Pointer[deltafifo.DeltaFIFO[T]]
+
+	syncOnce sync.Once
+	synced   chan struct{}
+
+	life     *lifecycle
+	failures failures
+	// stale counts changes that were dropped because the store held newer ones.
+	stale atomic.Uint64
+}
+
+// New makes an informer that reads source. A nil source is an error.
+func New[T any](source reflector.Source[T], opts Options[T]) (*Informer[T], error) {
+	if opts.Scope != (Scope{}) {
+		return nil, fmt.Errorf("informer %s: %w: Options.Scope is for For; give the source its scope", opts.Name, ErrInvalid)
+	}
+	return newInformer(source, opts)
+}
+
+func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[T], error) {
+	if opts.Name == "" {
+		opts.Name = reflect.TypeFor[T]().String()
+	}
+	if source == nil {
+		return nil, fmt.Errorf("informer %s: %w: the source is nil", opts.Name, ErrInvalid)
+	}
+	if r := opts.Reflector; r.Name != "" || r.Transform != nil || r.OnObjectError != nil {
+		return nil, fmt.Errorf("informer %s: %w: set Name, Transform and OnObjectError in Options, not in Options.Reflector", opts.Name, ErrInvalid)
+	}
+	store, err := indexer.New(opts.Indexes)
+	if err != nil {
+		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
+	}
+	i := &Informer[T]{
+		name:      opts.Name,
+		options:   opts,
+		store:     store,
+		processor: processor[T]{store: store},
+		synced:    make(chan struct{}),
+		life:      newLifecycle(),
+	}
+	ro := opts.Reflector
+	ro.Name, ro.Transform, ro.OnObjectError = opts.Name, opts.Transform, i.report
+	if i.reflector, err = reflector.New(source, sink[T]{i}, ro); err != nil {
+		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
+	}
+	return i, nil
+}
+
+// Name is the name of the collection in errors, logs and status.
+func (i *Informer[T]) Name() string { return i.name }
+
+// Store is the local copy. It can be read at any time; before Synced it is
+// empty, or holds what an earlier run has left.
+func (i *Informer[T]) Store() indexer.Reader[T] { return i.store }
+
+// AddIndexes adds indexes to the store, before or while the informer runs. When
+// it returns they are complete. A name that is taken and a nil function are
+// errors. Objects for which a function fails are reported.
+func (i *Informer[T]) AddIndexes(indexes indexer.Indexes[T]) error {
+	failed, err := i.store.AddIndexes(indexes)
+	if err != nil {
+		return fmt.Errorf("informer %s: %w", i.name, err)
+	}
+	for _, f := range failed {
+		i.report(&ObjectError{Key: f.Key, Stage: StageIndex, Err: f})
+	}
+	return nil
+}
+
+// Synced is closed when the store holds a first complete state of the server. It
+// stays closed, also after a stop.
+func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
+
+// Handle registers a handler. It is first told of every object that is there, as
+// Added and Initial, then of each change. A nil handler is an error.
+func (i *Informer[T]) Handle(h Handler[T], opts HandlerOptions[T]) (*Registration, error) {
+	if isNil(h) {
+		return nil, fmt.Errorf("informer %s: %w: the handler is nil", i.name, ErrInvalid)
+	}
+	if opts.Name == "" {
+		opts.Name = handlerName(h)
+	}
+	if err := opts.complete(); err != nil {
+		return nil, fmt.Errorf("informer %s: handler %s: %w", i.name, opts.Name, err)
+	}
+	return i.register(h, opts), nil
+}
+
+func (i *Informer[T]) register(h Handler[T], opts HandlerOptions[T]) *Registration {
+	l := newListener(h, opts, i.report)
+	l.reg.wait = func(ctx context.Context, synced <-chan struct{}, what string) error {
+		return i.await(ctx, synced, l.life.Done(), what)
+	}
+	i.processor.add(l)
+	return l.reg
+}
+
+// Changes returns the changes as an iterator: first every object that is there,
+// as Added and Initial, then each change. The loop's body is the handler, and
+// may take as long as it likes. The loop ends when ctx ends, or when a run of the
+// informer that it has seen ends.
+func (i *Informer[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
+	return func(yield func(Change[T]) bool) { i.changes(ctx, yield) }
+}
+
+// Run reads the server, keeps the store and tells the handlers, until ctx ends.
+// It returns when everything it started has ended, handlers included, and then
+// nil, or what else ended it. Only one Run can be under way: another is
+// ErrRunning. A handler that does not heed its context delays the return.
+func (i *Informer[T]) Run(ctx context.Context) (err error) {
+	if err := i.life.begin(); err != nil {
+		return fmt.Errorf("informer %s: %w", i.name, err)
+	}
+	defer func() { i.life.end(err) }()
+	logger := klog.FromContext(ctx).WithValues("informer", i.name)
+	i.failures.logger.Store(&logger)
+	outer := ctx
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logger))
+	defer cancel()
+	queue, err := deltafifo.New[T](deltafifo.Options{Holds: i.holds})
+	if err != nil {
+		return fmt.Errorf("informer %s: %w", i.name, err)
+	}
+	i.queue.Store(queue)
+	i.processor.start(ctx)
+	var read error
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer queue.Close()
+		read = i.reflector.Run(ctx)
+	})
+	loop := i.runLoop(queue)
+	cancel()
+	reading.Wait()
+	i.processor.stop()
+	if err := cmp.Or(loop, read); err != nil && outer.Err() == nil {
+		return fmt.Errorf("informer %s: %w", i.name, err)
+	}
+	return nil
+}
+
+func (i *Informer[T]) holds(key types.NamespacedName) bool {
+	_, ok := i.store.Entry(key)
+	return ok
+}
+
+// sink is where the reflector puts what it reads.
+type sink[T any] struct{ informer *Informer[T] }
+
+func (s sink[T]) Push(deltas []deltafifo.Delta[T]) error { return s.informer.queue.Load().Push(deltas) }
+
+func (s sink[T]) Known(ctx context.Context) (reflector.Known, error) {
+	if err := s.informer.queue.Load().Settled(ctx); err != nil {
+		return nil, err
+	}
+	return known[T]{s.informer.store}, nil
+}
+
+// known shows the store to a relist.
+type known[T any] struct{ store *indexer.Indexer[T] }
+
+func (k known[T]) Lookup(key types.NamespacedName) (types.UID, string, bool) {
+	e, ok := k.store.Entry(key)
+	return e.UID, e.Version, ok
+}
+
+func (k known[T]) Keys() iter.Seq[types.NamespacedName] {
+	return func(yield func(types.NamespacedName) bool) {
+		for e := range k.store.Entries() {
+			if !yield(e.Key) {
+				return
+			}
+		}
+	}
+}
+
+func (k known[T]) Len() int { return k.store.Len() }
+
+// complete checks the options and fills in defaults.
+func (o *HandlerOptions[T]) complete() error {
+	switch {
+	case o.Resync != 0 && o.Resync < time.Second:
+		return fmt.Errorf("%w: Resync is %v; use at least 1s, or 0 for never", ErrInvalid, o.Resync)
+	case o.Budget < 0:
+		return fmt.Errorf("%w: Budget is %d; use 0 for the default", ErrInvalid, o.Budget)
+	case o.Budget == 0:
+		o.Budget = DefaultBudget
+	}
+	return nil
+}
+
+// handlerName names a handler by its function or its type.
+func handlerName(h any) string {
+	v := reflect.ValueOf(h)
+	if v.Kind() == reflect.Func {
+		if f := runtime.FuncForPC(v.Pointer()); f != nil {
+			name := f.Name()
+			return name[strings.LastIndexByte(name, '/')+1:]
+		}
+	}
+	return v.Type().String()
+}
+
+// isNil reports whether v is nil or an interface around a nil.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	switch r.Kind() {
+	case reflect.Func, reflect.Pointer, reflect.Map, reflect.Interface, reflect.Chan, reflect.Slice:
+		return r.IsNil()
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package informer
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"heliograph.example/deltafifo"
+	"heliograph.example/indexer"
+)
+
+// runLoop is the controller loop: it pops what the reflector has read, applies
+// it to the store, and gives the changes to the listeners. It is the only writer
+// of the store. It ends when the queue is closed and everything in it has been
+// applied: what the reflector believes to be known is then really there, and a
+// later run may resume from it.
+func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
+	for {
+		batch, err := queue.Pop(context.Background())
+		if errors.Is(err, deltafifo.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		i.apply(batch)
+	}
+}
+
+// apply commits one batch to the store and publishes its changes.
+func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
+	i.processor.mu.Lock()
+	defer i.processor.mu.Unlock()
+	w := writer[T]{changes: make([]Change[T], 0, len(batch)), report: i.report}
+	i.store.Update(func(tx indexer.Tx[T]) {
+		w.tx = tx
+		for n := range batch {
+			w.apply(&batch[n])
+		}
+	})
+	i.stale.Add(w.stale)
+	switch {
+	case i.processor.synced:
+		i.processor.publish(w.changes)
+	case w.replaced:
+		i.processor.firstSync()
+		i.syncOnce.Do(func() { close(i.synced) })
+	}
+}
+
+// writer turns deltas into writes to the store and into changes.
+type writer[T any] struct {
+	tx       indexer.Tx[T]
+	changes  []Change[T]
+	report   func(*ObjectError)
+	replaced bool
+	stale    uint64
+}
+
+func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
+	switch d.Type {
+	case deltafifo.Added, deltafifo.Updated:
+		if w.isStale(d) {
+			w.stale++
+			return
+		}
+		w.put(d)
+	case deltafifo.Deleted:
+		if w.isStale(d) {
+			w.stale++
+			return
+		}
+		w.delete(d)
+	case deltafifo.Replaced:
+		// A complete list is the truth, also where it is older than the store:
+		// the server may have been restored from a backup.
+		for n := range d.Items {
+			if d.Items[n].Type == deltafifo.Deleted {
+				w.delete(&d.Items[n])
+			} else {
+				w.put(&d.Items[n])
+			}
+		}
+		w.replaced = true
+	}
+	w.tx.SetVersion(d.Version)
+}
+
+// isStale reports whether the store holds a newer state of the same key. Where
+// versions do not compare, the order of arrival decides.
+func (w *writer[T]) isStale(d *deltafifo.Delta[T]) bool {
+	old, ok := w.tx.Entry(d.Key)
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(d.Version, old.Version)
+	return err == nil && (order < 0 || order == 0 && d.Type != deltafifo.Deleted)
+}
+
+func (w *writer[T]) put(d *deltafifo.Delta[T]) {
+	old, ok := w.tx.Entry(d.Key)
+	if err := w.tx.Put(indexer.Entry[T]{Key: d.Key, UID: d.UID, Version: d.Version, Object: d.Object}); err != nil {
+		w.report(&ObjectError{Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err})
+	}
+	change := Change[T]{Type: Added, Key: d.Key, UID: d.UID, Version: d.Version, New: d.Object}
+	if ok && !sameUID(old.UID, d.UID) {
+		// The name was given to another object, and nobody saw the end of the
+		// first.
+		w.changes = append(w.changes, unseenEnd(old))
+	} else if ok {
+		change.Type, change.Old = Updated, old.Object
+	}
+	w.changes = append(w.changes, change)
+}
+
+func (w *writer[T]) delete(d *deltafifo.Delta[T]) {
+	old, ok := w.tx.Delete(d.Key)
+	if !ok {
+		return
+	}
+	if d.FinalStateUnknown || !sameUID(old.UID, d.UID) {
+		w.changes = append(w.changes, unseenEnd(old))
+		return
+	}
+	w.changes = append(w.changes, Change[T]{Type: Deleted, Key: old.Key, UID: old.UID, Version: d.Version, Old: old.Object, New: d.Object})
+}
+
+func unseenEnd[T any](old indexer.Entry[T]) Change[T] {
+	return Change[T]{Type: Deleted, Key: old.Key, UID: old.UID, Version: old.Version, Old: old.Object, FinalStateUnknown: true}
+}
+
+// sameUID compares identities; a source that gives none vouches for the name.
+func sameUID(a, b types.UID) bool { return a == b || a == "" || b == "" }

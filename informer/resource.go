@@ -1,0 +1,124 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"heliograph.example/reflector"
+)
+
+// Object is what [For] makes informers of.
+type Object = reflector.Object
+
+// resource is what discovery tells of one kind.
+type resource struct {
+	kind       string
+	gvr        schema.GroupVersionResource
+	namespaced bool
+}
+
+// resourceOf asks the server for the resource of a kind. What it has told once is
+// remembered; a kind that it did not serve is asked for again.
+func (f *Factory) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (resource, error) {
+	gv := kind.GroupVersion()
+	f.mu.Lock()
+	known, ok := f.resources[gv]
+	f.mu.Unlock()
+	if ok {
+		if r, found := findKind(known, kind.Kind); found {
+			return r, nil
+		}
+	}
+	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if apierrors.IsNotFound(err) {
+		return resource{}, fmt.Errorf("%w: the server knows no group and version %v: %w", ErrNotServed, gv, err)
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("discovery of %v: %w", gv, err)
+	}
+	known = known[:0:0]
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") { // not a subresource
+			known = append(known, resource{kind: r.Kind, gvr: gv.WithResource(r.Name), namespaced: r.Namespaced})
+		}
+	}
+	f.mu.Lock()
+	f.resources[gv] = known
+	f.mu.Unlock()
+	if r, found := findKind(known, kind.Kind); found {
+		return r, nil
+	}
+	return resource{}, fmt.Errorf("%w: the server has no resource of kind %s in %v", ErrNotServed, kind.Kind, gv)
+}
+
+func findKind(known []resource, kind string) (resource, bool) {
+	for _, r := range known {
+		if r.kind == kind {
+			return r, true
+		}
+	}
+	return resource{}, false
+}
+
+// newSource makes the source that reads objects of type T.
+func newSource[T Object](f *Factory, form form, kind schema.GroupVersionKind, gvr schema.GroupVersionResource, scope Scope) (reflector.Source[T], error) {
+	opts := reflector.SourceOptions{Namespace: scope.Namespace, LabelSelector: scope.LabelSelector, FieldSelector: scope.FieldSelector}
+	switch form {
+	case unstructuredForm:
+		client, err := dynamic.NewForConfigAndClient(f.config, f.client)
+		if err != nil {
+			return nil, err
+		}
+		source, err := reflector.NewDynamicSource(client, gvr, opts)
+		return sourceOf[T](source, err)
+	case metadataForm:
+		client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(f.config), f.client)
+		if err != nil {
+			return nil, err
+		}
+		source, err := reflector.NewMetadataSource(client, gvr, opts)
+		return sourceOf[T](source, err)
+	}
+	client, err := f.restClient(kind)
+	if err != nil {
+		return nil, err
+	}
+	return reflector.NewRESTSource[T](client, gvr.Resource, opts)
+}
+
+// sourceOf gives a source of a known type the name T for that type.
+func sourceOf[T any](source any, err error) (reflector.Source[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return source.(reflector.Source[T]), nil
+}
+
+// restClient makes a client for the group and version of a typed kind. Built-in
+// types travel as protobuf unless the config asks for something else; others are
+// only served as JSON.
+func (f *Factory) restClient(kind schema.GroupVersionKind) (rest.Interface, error) {
+	config := rest.CopyConfig(f.config)
+	gv := kind.GroupVersion()
+	config.GroupVersion = &gv
+	config.APIPath = "/apis"
+	if gv.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
+	if config.ContentType == "" && config.AcceptContentTypes == "" && scheme.Scheme.Recognizes(kind) {
+		config.ContentType = runtime.ContentTypeProtobuf
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	return rest.RESTClientForConfigAndClient(config, f.client)
+}

@@ -1,0 +1,88 @@
+package informer
+
+import (
+	"fmt"
+
+	"heliograph.example/deltafifo"
+	"heliograph.example/reflector"
+)
+
+// Status is the state of an informer at one moment.
+type Status struct {
+	// Name is that of the informer.
+	Name string
+	// Running is true while Run is under way.
+	Running bool
+	// Synced is true once the store has held a complete state of the server.
+	Synced bool
+	// Objects is the number of objects in the store.
+	Objects int
+	// Version is the newest resource version that the store stands for.
+	Version string
+	// Reader is the state of the reader of the server.
+	Reader reflector.Status
+	// Queue is the state of the queue between reader and store in the present
+	// or the last run.
+	Queue deltafifo.Stats
+	// Handlers has one element for each registered handler and each loop over
+	// Changes, in the order of their registration.
+	Handlers []HandlerStatus
+	// ObjectErrors counts the failures that concerned one object, and
+	// LastObjectError is the last of them, nil if there was none.
+	ObjectErrors    uint64
+	LastObjectError *ObjectError
+	// Stale counts the changes that were dropped because the store held a
+	// newer state of the object.
+	Stale uint64
+}
+
+// HandlerStatus is the state of one handler at one moment.
+type HandlerStatus struct {
+	// Name is the handler's.
+	Name string
+	// Synced is true once it has been told of its initial objects.
+	Synced bool
+	// Pending is the number of changes that wait for it, and Folding is true
+	// while they are folded to what still matters of each key.
+	Pending int
+	Folding bool
+	// Delivered counts the changes it was offered, those it does not want
+	// because of its filter included.
+	Delivered uint64
+	// Panics counts the panics of it and its filter.
+	Panics uint64
+}
+
+// Status returns the state of the informer. It waits at most for the batch that
+// is being applied to the store.
+func (i *Informer[T]) Status() Status {
+	running, _, _ := i.life.state()
+	s := Status{
+		Name:         i.name,
+		Running:      running,
+		Objects:      i.store.Len(),
+		Version:      i.store.Version(),
+		Reader:       i.reflector.Status(),
+		Handlers:     i.processor.statuses(),
+		ObjectErrors: i.failures.count.Load(),
+		Stale:        i.stale.Load(),
+	}
+	select {
+	case <-i.synced:
+		s.Synced = true
+	default:
+	}
+	if q := i.queue.Load(); q != nil {
+		s.Queue = q.Stats()
+	}
+	i.failures.mu.Lock()
+	s.LastObjectError = i.failures.last
+	i.failures.mu.Unlock()
+	return s
+}
+
+// String says in one line how the informer fares.
+func (s Status) String() string {
+	return fmt.Sprintf("%s; %d objects at version %q, %d handlers, %d failures of single objects",
+		s.Reader.Explain(), s.Objects, s.Version, len(s.Handlers), s.ObjectErrors)
+}
