@@ -1,0 +1,97 @@
+package cacher
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"heliograph.example/apiserver/storage"
+)
+
+// kube-apiserver waits three seconds for its cache to catch up, and asks etcd
+// for progress every 100 milliseconds meanwhile.
+const (
+	freshTimeout   = 3 * time.Second
+	progressPeriod = 100 * time.Millisecond
+)
+
+// freshness is how far the cache has come.
+type freshness struct {
+	ready, stopped bool
+	revision       uint64
+}
+
+func (f freshness) reached(version uint64) bool { return f.ready && f.revision >= version }
+
+// look returns how far the cache has come, and a channel that is closed when it
+// gets further, unless it has reached version already.
+func (c *Cacher) look(version uint64) (freshness, <-chan struct{}) {
+	if f := c.freshness(); f.reached(version) || f.stopped {
+		return f, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.moved == nil {
+		c.moved = make(chan struct{})
+	}
+	return c.freshnessLocked(), c.moved
+}
+
+func (c *Cacher) freshness() freshness {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.freshnessLocked()
+}
+
+func (c *Cacher) freshnessLocked() freshness {
+	return freshness{ready: c.ready, stopped: c.stopped, revision: c.window.Revision()}
+}
+
+// wait waits until the cache has reached a version; 0 means until it is ready.
+// The error is a 504 with the cause ResourceVersionTooLarge if it has not come so
+// far within three seconds, a 429 if it has not become ready at all, and a 503
+// if it has been stopped.
+func (c *Cacher) wait(ctx context.Context, version uint64) error {
+	c.want()
+	f, moved := c.look(version)
+	if f.reached(version) && !f.stopped {
+		return nil
+	}
+	timeout := time.NewTimer(freshTimeout)
+	defer timeout.Stop()
+	ask := time.NewTicker(progressPeriod)
+	defer ask.Stop()
+	for asked := false; ; f, moved = c.look(version) {
+		if f.stopped {
+			return apierrors.NewServiceUnavailable(fmt.Sprintf("the watch cache of %s has been stopped", c.resource))
+		}
+		if f.reached(version) {
+			return nil
+		}
+		if f.ready && !asked {
+			asked = true
+			if err := c.store.RequestProgress(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-moved:
+		case <-ask.C:
+			asked = false
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.C:
+			return c.stale(version)
+		}
+	}
+}
+
+// stale says why wait has given up.
+func (c *Cacher) stale(version uint64) error {
+	if f := c.freshness(); f.ready {
+		return storage.NewTooLargeError(version, f.revision, 1)
+	}
+	return apierrors.NewTooManyRequests(fmt.Sprintf("storage is (re)initializing: %s", c.reflector.Status().Explain()), 1)
+}
