@@ -1,0 +1,50 @@
+// Package controller runs reconcile loops: workers that take keys from a queue
+// and bring the world one step nearer to what the object of each key asks for.
+//
+// # A controller
+//
+//	pods, err := informer.For[*corev1.Pod](factory, informer.Options[*corev1.Pod]{})
+//	...
+//	reconcile := func(ctx context.Context, key types.NamespacedName) (controller.Result, error) {
+//		pod, ok := pods.Store().Get(key)
+//		if !ok {
+//			return controller.Result{}, nil // deleted
+//		}
+//		return controller.Result{}, label(ctx, pod)
+//	}
+//	c, err := controller.New("labels", reconcile, controller.Options{Workers: 4})
+//	...
+//	if err := controller.Watch(c, pods, controller.Self); err != nil {
+//		return err
+//	}
+//	return c.Run(ctx)
+//
+// [Watch] ties an informer to the controller. Its [Map] says which keys a change
+// of an object concerns: [Self] is the object, [Owner] what controls it, and any
+// function will do. It is asked for the old and the new state of each change, so
+// an owner that has lost an object is reconciled too. [Controller.Add] adds keys
+// that come from elsewhere.
+//
+// [Controller.Run] registers with the informers, waits until they have told all
+// that is there, and starts the workers; so the first reconcile sees a complete
+// store. It does not run the informers. When its context ends it waits for the
+// reconciles under way, and for nothing else.
+//
+// # What a reconcile returns
+//
+// However many changes a key has seen, it is reconciled once for those before the
+// start of a reconcile and once for those after, and never by two workers at a
+// time. What comes next depends on what the [Reconciler] returns:
+//
+//   - Nothing: the key rests until something adds it.
+//   - [Result].RequeueAfter: it is reconciled again after that time, or earlier if
+//     something adds it.
+//   - An error: it is tried again after a pause that grows with each error in a
+//     row. The error is given to [Options].OnError, or else to the log.
+//   - An error made by [Permanent]: it is reported, and not tried again.
+//   - A panic: it becomes a [PanicError], and then is an error like others. The
+//     worker goes on.
+//
+// [Controller.Status] tells what a controller is doing, what it has done, and what
+// went wrong last; [Controller.Why] where a key is and why it waits.
+package controller
