@@ -1,6 +1,9 @@
 package deltafifo
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
 
 // fate says what a compaction does with one delta.
 type fate uint8
@@ -20,8 +23,9 @@ type fold struct {
 	firstDelete int
 	// live is the newest state, if the object lives at the end.
 	live int
-	// uid is that of the newest state so far.
-	uid types.UID
+	// uid and version are those of the newest state so far.
+	uid     types.UID
+	version string
 	// added is set if the newest state is that of another object than the
 	// one that was there before, if one was.
 	added bool
@@ -98,15 +102,23 @@ func (c *compaction[T]) decide(start, end int) {
 	}
 	// The newest version of the stretch must arrive even if its delta does
 	// not; all older bookmarks are covered by it.
-	for i := end - 1; i >= start; i-- {
-		if c.queued[i].Version == "" {
-			continue
+	newest := -1
+	for i := start; i < end; i++ {
+		version := c.queued[i].Version
+		if version != "" && (newest < 0 || !older(version, c.queued[newest].Version)) {
+			newest = i
 		}
-		if c.fates[i] == drop {
-			c.fates[i] = keepAsBookmark
-		}
-		return
 	}
+	if newest >= 0 && c.fates[newest] == drop {
+		c.fates[newest] = keepAsBookmark
+	}
+}
+
+// older reports whether version a is older than b. Where versions do not
+// compare, the order of arrival decides, and it is not.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 // fold gathers what the stretch says about each key.
@@ -125,6 +137,10 @@ func (c *compaction[T]) fold(start, end int) []fold {
 			folds = append(folds, fold{firstDelete: -1, live: -1, uid: d.UID, added: d.Type == Added})
 		}
 		f := &folds[at]
+		if older(d.Version, f.version) {
+			continue
+		}
+		f.version = d.Version
 		if d.UID != f.uid {
 			f.uid = d.UID
 			f.added = true

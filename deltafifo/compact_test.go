@@ -123,6 +123,31 @@ func TestCompaction(t *testing.T) {
 			queued: "B@2 B@3 R@4 B@5 B@6",
 			want:   "B@3 R@4 B@6",
 		},
+		"a frame that is older than one before it is dropped": {
+			held:   "a",
+			queued: "U a/u1@9 U a/u1@10 U a/u1@9 U b/u2@11",
+			want:   "U a/u1@10 U b/u2@11",
+		},
+		"a delete that is older than what follows it is dropped": {
+			held:   "a",
+			queued: "U a/u2@10 D a/u1@9 B@11",
+			want:   "U a/u2@10 B@11",
+		},
+		"a bookmark outlives a late change of an older version": {
+			held:   "a",
+			queued: "B@9 B@10 U a/u1@8",
+			want:   "B@10 U a/u1@8",
+		},
+		"the version of a forgotten life outlives a late change": {
+			held:   "b",
+			queued: "A a/u1@9 D a/u1@10 U b/u2@8",
+			want:   "B@10 U b/u2@8",
+		},
+		"versions that do not compare come as they arrive": {
+			held:   "a",
+			queued: "U a/u1@z U a/u1@y B@x",
+			want:   "U a/u1@y B@x",
+		},
 		"deltas without versions": {
 			held:   "a",
 			queued: "B@1 U a/u1 U a/u1 A b/u2 D b/u2",

@@ -30,9 +30,10 @@
 // # Order
 //
 // Deltas are popped in the order in which they were pushed. The queue drops some
-// of them when it is over its budget, but moves none before another. So for each
-// key, versions come in the order of the server, and so they do for all keys
-// together.
+// of them when it is over its budget, but moves none before another. So versions
+// come in the order of the reader, for each key and for all together. A reader
+// should push no version of a key after a newer one: the queue passes it on, and
+// drops it only if a compaction meets both.
 //
 // # Compaction
 //
@@ -61,17 +62,19 @@
 // a UID which the consumer never saw.
 //
 // The newest version always arrives. If the delta that carried it is dropped, a
-// [Bookmark] stands in its place; older bookmarks are dropped.
+// [Bookmark] stands in its place; older bookmarks are dropped. Versions are
+// compared where both are numbers; else the later delta is the newer one.
 //
 // # What a batch shows
 //
-// After each batch the consumer has a state that the server had: everything up
-// to the version of the last delta, and nothing after it. For this, what a
-// compaction has left is popped in one batch, whatever its size. If it were cut,
-// the consumer could have applied version 20 of one key while version 10 of
-// another was dropped in favour of version 30, which still waits, and whoever
-// waited for version 20 would read too old a state. A consumer that publishes a
-// version does so at the end of a batch.
+// After each batch the consumer is in a state that the reader was in: it has
+// everything up to some place in what was pushed, and nothing after it. For
+// this, what a compaction has left is popped in one batch, whatever its size. If
+// it were cut, the consumer could have applied version 20 of one key while
+// version 10 of another was dropped in favour of version 30, which still waits,
+// and whoever waited for version 20 would read too old a state. A consumer that
+// publishes a version does so at the end of a batch, and publishes the newest of
+// the batch.
 //
 // # Bounds
 //
