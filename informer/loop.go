@@ -33,12 +33,13 @@ func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
 func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
 	i.processor.mu.Lock()
 	defer i.processor.mu.Unlock()
-	w := writer[T]{changes: make([]Change[T], 0, len(batch)), report: i.report}
+	w := writer[T]{changes: make([]Change[T], 0, len(batch)), report: i.report, version: i.store.Version()}
 	i.store.Update(func(tx indexer.Tx[T]) {
 		w.tx = tx
 		for n := range batch {
 			w.apply(&batch[n])
 		}
+		tx.SetVersion(w.version)
 	})
 	i.stale.Add(w.stale)
 	switch {
@@ -56,7 +57,10 @@ type writer[T any] struct {
 	changes  []Change[T]
 	report   func(*ObjectError)
 	replaced bool
-	stale    uint64
+	// version is what the store stands for after the batch. A frame that comes
+	// late does not take it back; only a list does.
+	version string
+	stale   uint64
 }
 
 func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
@@ -84,19 +88,30 @@ func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
 			}
 		}
 		w.replaced = true
+		w.version = d.Version
 	}
-	w.tx.SetVersion(d.Version)
+	if newer(d.Version, w.version) {
+		w.version = d.Version
+	}
 }
 
-// isStale reports whether the store holds a newer state of the same key. Where
-// versions do not compare, the order of arrival decides.
+// isStale reports whether the store holds a state of the key that is not older.
 func (w *writer[T]) isStale(d *deltafifo.Delta[T]) bool {
 	old, ok := w.tx.Entry(d.Key)
 	if !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(d.Version, old.Version)
-	return err == nil && (order < 0 || order == 0 && d.Type != deltafifo.Deleted)
+	if d.Type == deltafifo.Deleted && d.Version == old.Version {
+		return false
+	}
+	return !newer(d.Version, old.Version)
+}
+
+// newer reports whether version a comes after b, or cannot be compared with it:
+// then the order of arrival decides.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
 }
 
 func (w *writer[T]) put(d *deltafifo.Delta[T]) {
