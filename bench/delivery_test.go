@@ -55,26 +55,6 @@ func TestAwaitEndsWhenTheSlowestHandlerIsThere(t *testing.T) {
 	}
 }
 
-func TestTheLastVersionIsThatOfThePodsLastEvent(t *testing.T) {
-	for _, events := range []int{1, 6, 7, 8, 20, 21, 22} {
-		l := newLoad(7, events)
-		versions := make(map[types.UID]string)
-		seen := make(map[string]bool)
-		for _, p := range append(l.initial, l.events...) {
-			versions[p.UID] = p.ResourceVersion
-			if seen[p.ResourceVersion] {
-				t.Fatalf("version %s comes twice", p.ResourceVersion)
-			}
-			seen[p.ResourceVersion] = true
-		}
-		for i, p := range l.initial {
-			if got, want := l.lastVersion(i), versions[p.UID]; got != want {
-				t.Errorf("after %d events pod %d is at %s, want %s", events, i, got, want)
-			}
-		}
-	}
-}
-
 // wrong is a store that lacks what its test says.
 type wrong struct {
 	side

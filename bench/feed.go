@@ -73,12 +73,12 @@ func (c *channelFeed) send(ctx context.Context, e watch.Event) error {
 
 func (c *channelFeed) feed(ctx context.Context, from, to int) error {
 	for i := from; i < to; i++ {
-		if i%stage == 0 && i >= window {
-			if err := c.delivery.await(ctx, i-window); err != nil {
+		if i%stage == 0 {
+			if err := c.delivery.await(ctx, i+stage-window); err != nil {
 				return err
 			}
 		}
-		if err := c.send(ctx, watch.Event{Type: watch.Modified, Object: c.load.events[i]}); err != nil {
+		if err := c.send(ctx, watch.Event{Type: watch.Modified, Object: c.load.event(i)}); err != nil {
 			return err
 		}
 	}
@@ -86,23 +86,19 @@ func (c *channelFeed) feed(ctx context.Context, from, to int) error {
 }
 
 // batchFeed is a source of Heliograph that hands over batches of events, as one
-// does that has decoded several frames. Everything is ready before it is asked.
+// does that has decoded several frames.
 type batchFeed struct {
 	load     *load
 	delivery *delivery
-	size     int
-	events   []reflector.Event[*corev1.Pod]
-	once     sync.Once
+	// batch is what the stream hands over, again and again.
+	batch []reflector.Event[*corev1.Pod]
+	once  sync.Once
 	// ranges says which events may be sent.
 	ranges chan [2]int
 }
 
 func newBatchFeed(l *load, d *delivery, size int) *batchFeed {
-	b := &batchFeed{load: l, delivery: d, size: size, ranges: make(chan [2]int, 1)}
-	for _, p := range l.events {
-		b.events = append(b.events, reflector.Event[*corev1.Pod]{Type: deltafifo.Updated, Item: itemOf(p)})
-	}
-	return b
+	return &batchFeed{load: l, delivery: d, batch: make([]reflector.Event[*corev1.Pod], size), ranges: make(chan [2]int, 1)}
 }
 
 func itemOf(p *corev1.Pod) reflector.Item[*corev1.Pod] {
@@ -163,14 +159,16 @@ func (s *batchStream) Next() ([]reflector.Event[*corev1.Pod], error) {
 			return nil, io.EOF
 		}
 	}
-	if s.from%stage == 0 && s.from >= window {
-		if err := s.feed.delivery.await(s.ctx, s.from-window); err != nil {
+	if s.from%stage == 0 {
+		if err := s.feed.delivery.await(s.ctx, s.from+stage-window); err != nil {
 			return nil, err
 		}
 	}
-	end := min(s.from+s.feed.size, s.to)
-	batch := s.feed.events[s.from:end]
-	s.from = end
+	batch := s.feed.batch[:min(len(s.feed.batch), s.to-s.from)]
+	for n := range batch {
+		batch[n] = reflector.Event[*corev1.Pod]{Type: deltafifo.Updated, Item: itemOf(s.feed.load.event(s.from))}
+		s.from++
+	}
 	return batch, nil
 }
 

@@ -42,7 +42,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.IntVar(&o.pods, "n", 20000, "number of `pods` in the collection")
-	flags.IntVar(&o.events, "events", 100*stage, "number of measured `events`; rounded up to a multiple of 512")
+	flags.IntVar(&o.events, "events", 800*stage, "number of measured `events`; rounded up to a multiple of 512")
 	flags.IntVar(&o.runs, "runs", 3, "measured `runs` of each side; one more is run before them and discarded")
 	flags.StringVar(&o.only, "only", "", "measure only what this `regexp` matches")
 	flags.BoolVar(&o.json, "json", false, "measure the initial sync in JSON too")

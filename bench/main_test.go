@@ -65,7 +65,7 @@ func TestTheCommandLine(t *testing.T) {
 		name, args, err string
 		want            options
 	}{
-		{name: "has defaults", want: options{pods: 20000, events: 51200, runs: 3}},
+		{name: "has defaults", want: options{pods: 20000, events: 409600, runs: 3}},
 		{name: "rounds events up to whole stages", args: "-events 513", want: options{pods: 20000, events: 1024, runs: 3}},
 		{name: "makes a quick run small", args: "-quick", want: options{pods: 300, events: 512, runs: 1, quick: true}},
 		{name: "keeps the sizes that were asked for", args: "-quick -n 20 -runs 2", want: options{pods: 20, events: 512, runs: 2, quick: true}},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -20,11 +19,16 @@ var pipelineMetrics = []metric{
 	{key: "bytes", label: "allocated per event", unit: "B"},
 }
 
+// pipelinePods bounds the collection that pipelines work on. The smaller the heap,
+// the more often garbage is collected: there should be several collections in a
+// run, for one more or less not to matter.
+const pipelinePods = 5000
+
 // pipelineContests send events of ready objects through the informers.
 func pipelineContests(o options) []contest {
 	var out []contest
 	for _, handlers := range []int{1, 5, 20} {
-		j := job{Kind: "pipeline", Side: clientGo, Pods: o.pods, Events: o.events, Handlers: handlers}
+		j := job{Kind: "pipeline", Side: clientGo, Pods: min(o.pods, pipelinePods), Events: o.events, Handlers: handlers}
 		ours := func(batch int) job {
 			own := j
 			own.Side, own.Batch = heliograph, batch
@@ -51,38 +55,6 @@ func plural(n int, what string) string {
 	return what + "s"
 }
 
-// load is what goes through a pipeline: a collection, and newer versions of its
-// objects. All of it is built before anything is measured.
-type load struct {
-	initial []*corev1.Pod
-	events  []*corev1.Pod
-}
-
-// newLoad makes n pods and so many events, which go round and round the
-// collection. Each event is an object of its own with a version of its own; only
-// what it points to is shared with the pod's other versions. Index values stay.
-func newLoad(n, events int) *load {
-	l := &load{initial: make([]*corev1.Pod, n), events: make([]*corev1.Pod, events)}
-	for i := range l.initial {
-		l.initial[i] = makePod(i)
-	}
-	for i := range l.events {
-		p := *l.initial[i%n]
-		p.ResourceVersion = strconv.Itoa(n + 1 + i)
-		l.events[i] = &p
-	}
-	return l
-}
-
-// lastVersion is the version at which the i-th pod ends up.
-func (l *load) lastVersion(i int) string {
-	n := len(l.initial)
-	if last := (len(l.events)-1-i)/n*n + i; i < len(l.events) {
-		return l.events[last].ResourceVersion
-	}
-	return l.initial[i].ResourceVersion
-}
-
 // feeder sends the events of a load to the pipeline under test.
 type feeder interface {
 	// feed sends events from up to to, and never runs further than window
@@ -95,7 +67,8 @@ type feeder interface {
 func measurePipeline(ctx context.Context, j job) (sample, error) {
 	warm := (j.Events/10 + stage - 1) / stage * stage
 	total := warm + j.Events
-	l, d := newLoad(j.Pods, total), newDelivery(j.Handlers)
+	l := newLoad(j.Pods, total)
+	d := newDelivery(j.Handlers)
 	s, f, err := newPipeline(j, l, d)
 	if err != nil {
 		return nil, err
