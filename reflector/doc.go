@@ -49,6 +49,8 @@
 // it. Only what proves a gap leads to a new state: the version has expired (410),
 // the server does not reach it, or the resource was away (404).
 //
+// The user of the client needs the verbs list and watch.
+//
 // Everything that failed is followed by a pause, from one back-off that grows
 // until a watch has been stable, and no shorter than the server asks (Retry-After).
 // Every request has a deadline of our own beside the server's. Every wait ends

@@ -45,7 +45,7 @@ func (r *Reflector[T]) step(ctx context.Context) transition {
 		return r.watch(ctx)
 	case BackingOff, NotServed, Forbidden:
 		sleep(ctx, s.NextTry)
-		return r.again()
+		return r.to(r.retry)
 	default:
 		return r.start()
 	}
@@ -83,17 +83,23 @@ func (r *Reflector[T]) end() {
 // start resumes where that is possible, and otherwise gets the state.
 func (r *Reflector[T]) start() transition {
 	if !r.mustList {
-		return transition{to: Watching, reason: "resuming from version " + r.version}
+		return r.to(Watching)
 	}
-	if r.ladder.first() == Streaming {
-		return transition{to: Streaming, reason: r.why}
-	}
-	return transition{to: Listing, reason: r.why + "; streaming: " + r.ladder.fallback()}
+	return r.to(r.ladder.first())
 }
 
-// again leaves a state that waits.
-func (r *Reflector[T]) again() transition {
-	return transition{to: r.retry, reason: "trying again"}
+// to goes to a state that reads, with what is known of the reason.
+func (r *Reflector[T]) to(state State) transition {
+	t := transition{to: state}
+	switch state {
+	case Watching:
+		t.reason = "resuming from version " + r.version
+	case Listing:
+		t.reason = r.why + "; streaming: " + r.ladder.fallback()
+	default:
+		t.reason = r.why
+	}
+	return t
 }
 
 // failed waits before the next try, which is that of retry.
