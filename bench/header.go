@@ -29,7 +29,7 @@ func (h header) print(out io.Writer) {
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0), environment("GOGC", "GOMEMLIMIT", "GODEBUG", "GOEXPERIMENT"))
 	fmt.Fprintf(out, "date:     %s, took %v\n", h.began.Format(time.RFC3339), time.Since(h.began).Round(time.Second))
 	fmt.Fprintf(out, "load:     %s at the start, %s at the end (1, 5, 15 minutes; without other work it is about 1 to 2 at the end)\n", h.load, loadAverage())
-	fmt.Fprintf(out, "command:  go run . %s\n", strings.Join(os.Args[1:], " "))
+	fmt.Fprintf(out, "command:  go run . %s\n", quoted(os.Args[1:]))
 	fmt.Fprintf(out, "options:  %d pods, %d events, medians of %d runs after one discarded\n", o.pods, o.events, o.runs)
 	fmt.Fprintf(out, "ratio:    client-go divided by heliograph; above 1 heliograph needs less, LOSS marks where it needs more\n")
 	fmt.Fprintf(out, "spread:   half the distance between the extremes of the runs, of client-go / of heliograph\n")
@@ -37,6 +37,18 @@ func (h header) print(out io.Writer) {
 		fmt.Fprintf(out, "\nA QUICK RUN SHOWS THAT EVERYTHING WORKS. ITS FIGURES MEAN NOTHING.\n")
 	}
 	fmt.Fprintln(out)
+}
+
+// quoted joins arguments in such a way that they can be given again.
+func quoted(args []string) string {
+	out := make([]string, len(args))
+	for n, a := range args {
+		out[n] = a
+		if a == "" || strings.ContainsAny(a, " \t'\"|()*?$\\") {
+			out[n] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // environment lists those variables that are set.
