@@ -3,7 +3,7 @@
 //
 // # A controller
 //
-//	pods, err := informer.For[*corev1.Pod](factory, informer.Options[*corev1.Pod]{})
+//	pods, err := informer.For[*corev1.Pod](ctx, factory, informer.Options[*corev1.Pod]{})
 //	...
 //	reconcile := func(ctx context.Context, key types.NamespacedName) (controller.Result, error) {
 //		pod, ok := pods.Store().Get(key)

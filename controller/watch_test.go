@@ -217,7 +217,6 @@ func TestWorkersWaitForTheInformers(t *testing.T) {
 // fakeRegistration is a handler's place at an informer that does what the test
 // wants.
 type fakeRegistration struct {
-	name    string
 	synced  error
 	removed bool
 	done    chan struct{}

@@ -142,7 +142,7 @@ func TestNoAllocationsInSteadyState(t *testing.T) {
 
 // TestMemoryFollowsTheNumberOfKeys has a flood of keys fail, come back, and go.
 func TestMemoryFollowsTheNumberOfKeys(t *testing.T) {
-	const flood = 300_000
+	const flood = 100_000
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()

@@ -154,7 +154,7 @@ func (m *model) idle() bool {
 // TestModel does many things at random to a queue and to the oracle, and
 // compares all that can be seen.
 func TestModel(t *testing.T) {
-	runs, steps := uint64(40), 3000
+	runs, steps := uint64(20), 3000
 	if testing.Short() {
 		runs = 5
 	}
