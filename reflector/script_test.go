@@ -206,7 +206,7 @@ var (
 	errExpired   = status(http.StatusGone, metav1.StatusReasonExpired)
 	errInternal  = status(http.StatusInternalServerError, metav1.StatusReasonInternalError)
 	errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "",
-		fmt.Errorf("User %q cannot list resource", "eve"))
+		fmt.Errorf("user %q cannot list resource", "eve"))
 )
 
 // listed is an onList that always gives the same single page.

@@ -256,7 +256,7 @@ func TestAnObjectOfAnotherTypeIsAnItemWithAnError(t *testing.T) {
 
 func TestTheObjectsOfAListDoNotShareItsMemory(t *testing.T) {
 	list := &corev1.PodList{Items: []corev1.Pod{*pod("a", "1"), *pod("b", "2")}}
-	source, err := FromListerWatcher[runtime.Object](&cache.ListWatch{ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return list, nil }})
+	source, err := FromListerWatcher[runtime.Object](&cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestTheObjectsOfAListDoNotShareItsMemory(t *testing.T) {
 // streamOf opens a stream over a watch of client-go.
 func streamOf(t *testing.T, ctx context.Context, w watch.Interface) Stream[*corev1.Pod] {
 	t.Helper()
-	source, err := FromListerWatcher[*corev1.Pod](&cache.ListWatch{WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }})
+	source, err := FromListerWatcher[*corev1.Pod](&cache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return w, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,8 +362,11 @@ func TestAListerWatcherThatHeedsNoContextIsLeftBehind(t *testing.T) {
 		w := watch.NewFake()
 		slow := time.Minute
 		source, err := FromListerWatcher[*corev1.Pod](&cache.ListWatch{
-			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { time.Sleep(slow); return &corev1.PodList{}, nil },
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { time.Sleep(slow); return w, nil },
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				time.Sleep(slow)
+				return &corev1.PodList{}, nil
+			},
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { time.Sleep(slow); return w, nil },
 		})
 		if err != nil {
 			t.Fatal(err)

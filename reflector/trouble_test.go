@@ -26,7 +26,7 @@ func TestAForbiddenResourceIsExplainedAndReadOnceGranted(t *testing.T) { // repo
 		class ErrorClass
 		line  string
 	}{
-		{"forbidden", errForbidden, ClassForbidden, `pods: forbidden: pods is forbidden: User "eve" cannot list resource (for `},
+		{"forbidden", errForbidden, ClassForbidden, `pods: forbidden: pods is forbidden: user "eve" cannot list resource (for `},
 		{"unauthorized", status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), ClassUnauthorized, "pods: unauthorized: Unauthorized (401) (for "},
 	} {
 		for _, streaming := range []bool{true, false} {
