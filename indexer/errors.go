@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/internal/panics"
 )
 
 var (
@@ -46,19 +48,4 @@ func (e *IndexError) Error() string {
 func (e *IndexError) Unwrap() error { return e.Err }
 
 // PanicError is a panic of an index function, as an error.
-type PanicError struct {
-	// Value is what was given to panic.
-	Value any
-	// Stack is the stack of the goroutine at the panic, as debug.Stack
-	// prints it.
-	Stack []byte
-}
-
-// Error shows the value and not the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the value if it is an error, else nil.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+type PanicError = panics.Error

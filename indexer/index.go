@@ -3,10 +3,11 @@ package indexer
 import (
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/internal/panics"
 )
 
 // index lists items under the values that its function gives for them.
@@ -39,7 +40,7 @@ func (ix *index[T]) values(key types.NamespacedName, obj T, old []string) (value
 	defer func() {
 		if v := recover(); v != nil {
 			values = nil
-			failure = &IndexError{Index: ix.name, Key: key, Err: &PanicError{Value: v, Stack: debug.Stack()}}
+			failure = &IndexError{Index: ix.name, Key: key, Err: panics.New(v)}
 		}
 	}()
 	found, err := ix.fn(obj)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/internal/panics"
 )
 
 var (
@@ -82,15 +84,7 @@ func (e *ObjectError) Error() string {
 func (e *ObjectError) Unwrap() error { return e.Err }
 
 // PanicError is the cause of an ObjectError whose transform panicked.
-type PanicError struct {
-	// Value is what was given to panic.
-	Value any
-	// Stack is the stack of the goroutine at that moment.
-	Stack []byte
-}
-
-// Error tells the value. The stack is for those who ask for it.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+type PanicError = panics.Error
 
 // SinkError ends a run: the sink refused, so nothing read from the server could
 // be handed on.

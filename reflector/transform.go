@@ -3,9 +3,10 @@ package reflector
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"k8s.io/klog/v2"
+
+	"heliograph.example/internal/panics"
 )
 
 var errTransformedAway = errors.New("the transform returned nothing")
@@ -31,7 +32,7 @@ func (r *Reflector[T]) transformed(it *Item[T]) error {
 func (r *Reflector[T]) call(object T) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
+			err = panics.New(value)
 		}
 	}()
 	return r.opts.Transform(object)
