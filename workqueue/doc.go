@@ -54,6 +54,6 @@
 // [Queue.Drain] lets the work that is known be done and then closes the queue;
 // [Queue.Close] closes it at once and drops what is not running. Both refuse
 // new keys with [ErrClosed], and end every [Queue.Get]. A queue has no goroutine
-// and, while no key is delayed, no timer; one that is no longer used need not be
-// closed to be collected.
+// of its own, and one timer, which runs when a delay ends and is stopped when the
+// queue closes.
 package workqueue

@@ -222,8 +222,12 @@ func TestADelayThatEndsWhileTheKeyRunsWaitsForDone(t *testing.T) {
 		}
 		done(t, q, "a", Result{})
 		get(t, q, "a")
+		addAfter(t, q, "a", time.Minute)
+		time.Sleep(time.Second)
 		done(t, q, "a", Result{})
-		none(t, q)
+		if r, _ := q.Why("a"); r.Place != Delayed || time.Since(r.Since) != 0 || time.Until(r.Due) != 59*time.Second {
+			t.Errorf("Why: %v", r)
+		}
 	})
 }
 
