@@ -156,7 +156,8 @@ func (h *Handler) discoverVersion(w *recorder, r *http.Request, groups []group, 
 // coreVersions is the answer to /api.
 func coreVersions(r *http.Request, groups []group) *metav1.APIVersions {
 	versions := &metav1.APIVersions{
-		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
+		// kube-apiserver gives this one no version.
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
 		Versions: []string{},
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
 			{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host},

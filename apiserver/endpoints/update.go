@@ -2,6 +2,7 @@ package endpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -159,8 +160,8 @@ func checkPreconditions(q *request, current, wanted metav1.Object) error {
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
 	if uid := wanted.GetUID(); uid != "" && uid != current.GetUID() {
-		return apierrors.NewConflict(q.res.GroupResource(), current.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID())) //nolint:staticcheck // worded by the server
+		reason := fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID())
+		return apierrors.NewConflict(q.res.GroupResource(), current.GetName(), errors.New(reason))
 	}
 	return nil
 }

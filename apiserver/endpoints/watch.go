@@ -92,14 +92,15 @@ func (s *stream) begin(ctx context.Context) (stop func()) {
 	s.q.w.Header().Set("Content-Type", media)
 	s.q.w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(s.q.w)
-	// Errors of the controller mean that the connection is gone, which the
-	// next write reports, or that it has no deadlines, as in some tests.
-	_ = control.Flush()
 	done := make(chan struct{})
 	cancelled := context.AfterFunc(ctx, func() {
 		defer close(done)
+		// An error means that the connection has no deadlines, as in tests
+		// without a network, and then writes do not block.
 		_ = control.SetWriteDeadline(time.Now().Add(lastWrite))
 	})
+	// If the connection is gone, the next write says so.
+	_ = control.Flush()
 	return func() {
 		if !cancelled() {
 			<-done
