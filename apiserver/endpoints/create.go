@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,9 +136,18 @@ func generateName(base string) string {
 func validateMeta(r *Resource, m metav1.Object) field.ErrorList {
 	name := validation.NameIsDNSSubdomain
 	if r.GroupVersionKind.Group == "rbac.authorization.k8s.io" {
-		name = pathvalidation.ValidatePathSegmentName
+		name = nameIsPathSegment
 	}
 	return validation.ValidateObjectMetaAccessor(m, r.Namespaced, name, field.NewPath("metadata"))
+}
+
+// nameIsPathSegment tells what keeps a name, or the beginning of one, from
+// being a segment of a path.
+func nameIsPathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // storeNew stores a new object, or only finds out whether it could be stored.

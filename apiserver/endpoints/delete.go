@@ -182,13 +182,15 @@ func shortenGrace(r *Resource, current runtime.Object, cm metav1.Object, opts *m
 // delete with the given options: those of the garbage collector are set or
 // taken away by the propagation policy.
 func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions) []string {
-	orphan := opts.OrphanDependents != nil && *opts.OrphanDependents
-	foreground := false
+	//lint:ignore SA1019 clients may still send it
+	oldOrphan := opts.OrphanDependents
+	if opts.PropagationPolicy == nil && oldOrphan == nil {
+		return finalizers
+	}
+	orphan, foreground := oldOrphan != nil && *oldOrphan, false
 	if policy := opts.PropagationPolicy; policy != nil {
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground
-	} else if opts.OrphanDependents == nil {
-		return finalizers
 	}
 	var result []string
 	for _, f := range finalizers {
