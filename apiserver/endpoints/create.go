@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"heliograph.example/apiserver/storage"
@@ -113,7 +113,7 @@ func initialize(r *Resource, obj runtime.Object, m metav1.Object) {
 	if r.Status {
 		clearStatus(obj)
 	}
-	m.SetUID(types.UID(uuid.NewString()))
+	m.SetUID(uuid.NewUUID())
 	m.SetCreationTimestamp(metav1.Now().Rfc3339Copy())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
