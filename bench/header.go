@@ -29,7 +29,7 @@ func (h header) print(out io.Writer) {
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0), environment("GOGC", "GOMEMLIMIT", "GODEBUG", "GOEXPERIMENT"))
 	fmt.Fprintf(out, "date:     %s, took %v\n", h.began.Format(time.RFC3339), time.Since(h.began).Round(time.Second))
 	fmt.Fprintf(out, "load:     %s at the start, %s at the end (1, 5, 15 minutes; without other work it is about 1 to 2 at the end)\n", h.load, loadAverage())
-	fmt.Fprintf(out, "command:  go run . %s\n", quoted(os.Args[1:]))
+	fmt.Fprintf(out, "command:  %s\n", quoted(append([]string{"go", "run", "."}, os.Args[1:]...)))
 	fmt.Fprintf(out, "options:  %d pods, %d events, medians of %d runs after one discarded\n", o.pods, o.events, o.runs)
 	fmt.Fprintf(out, "ratio:    client-go divided by heliograph; above 1 heliograph needs less, LOSS marks where it needs more\n")
 	fmt.Fprintf(out, "spread:   half the distance between the extremes of the runs, of client-go / of heliograph\n")
