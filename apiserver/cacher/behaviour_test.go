@@ -145,6 +145,11 @@ func TestACacheThatLagsShowsNothingOldAsNew(t *testing.T) {
 		_, err = watchOf(t, c, storage.WatchOptions{}).Next()
 		wantLate(err)
 
+		exact, err := c.List(t.Context(), storage.ListOptions{ResourceVersion: b.ResourceVersion, Match: metav1.ResourceVersionMatchExact})
+		if err != nil || len(exact.Items) != 2 {
+			t.Errorf("an exact list of what only the store knows: %v, %v", exact.Items, err)
+		}
+
 		// A reader that waits is served when the cache has caught up.
 		time.AfterFunc(time.Second, func() { g.set(false, false) })
 		if l, err := c.List(t.Context(), storage.ListOptions{ResourceVersion: b.ResourceVersion}); err != nil || len(l.Items) != 2 {

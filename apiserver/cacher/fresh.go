@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"heliograph.example/apiserver/storage"
 )
@@ -86,6 +87,11 @@ func (c *Cacher) wait(ctx context.Context, version uint64) error {
 			return c.stale(version)
 		}
 	}
+}
+
+// tooLarge reports whether wait has given up on a cache that lags.
+func tooLarge(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // stale says why wait has given up.

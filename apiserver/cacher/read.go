@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -61,7 +60,7 @@ func (c *Cacher) List(ctx context.Context, opts storage.ListOptions) (storage.Li
 		}
 	}
 	if err := c.wait(ctx, version); err != nil {
-		if newest && apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		if newest && tooLarge(err) {
 			// The cache lags: the store can still answer.
 			return c.store.List(ctx, opts)
 		}
@@ -84,6 +83,9 @@ func (c *Cacher) listExact(ctx context.Context, q storage.ListQuery, opts storag
 		return c.store.List(ctx, opts)
 	}
 	if err := c.wait(ctx, q.Exact); err != nil {
+		if current, _ := c.store.CurrentRevision(ctx); tooLarge(err) && q.Exact <= current {
+			return c.store.List(ctx, opts)
+		}
 		return storage.List{}, err
 	}
 	c.mu.Lock()

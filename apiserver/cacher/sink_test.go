@@ -126,7 +126,10 @@ func TestAListEndsWatchersUnlessNothingCanHaveBeenMissed(t *testing.T) {
 		ends bool
 		want []string
 	}{
-		"the same state":            {replaced("6"), false, []string{"ns/a@3", "ns/b@4"}},
+		"the same state": {replaced("6"), false, []string{"ns/a@3", "ns/b@4"}},
+		"the same version with news": {
+			replaced("6", delta(deltafifo.Added, "c", "2")), true, []string{"ns/a@3", "ns/b@4", "ns/c@2"},
+		},
 		"a later state, none moved": {replaced("9"), true, []string{"ns/a@3", "ns/b@4"}},
 		"a later state": {
 			replaced("9", delta(deltafifo.Deleted, "a", "9"), delta(deltafifo.Updated, "b", "8"), delta(deltafifo.Added, "c", "7")),

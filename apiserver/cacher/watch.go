@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"heliograph.example/apiserver/storage"
@@ -49,7 +48,7 @@ func (c *Cacher) Watch(ctx context.Context, opts storage.WatchOptions) (storage.
 		version = start.After
 	}
 	if err := c.wait(ctx, version); err != nil {
-		if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		if !tooLarge(err) {
 			return nil, err
 		}
 		w.err = err

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -215,12 +215,12 @@ func (s *Store) Delete(ctx context.Context, key types.NamespacedName, check func
 
 // validKey refuses keys that would end up in another place of the key space.
 func (s *Store) validKey(key types.NamespacedName) error {
-	problems := path.IsValidPathSegmentName(key.Name)
+	problems := content.IsPathSegmentName(key.Name)
 	if key.Name == "" {
 		problems = append(problems, "must not be empty")
 	}
 	if key.Namespace != "" {
-		problems = append(problems, path.IsValidPathSegmentName(key.Namespace)...)
+		problems = append(problems, content.IsPathSegmentName(key.Namespace)...)
 	}
 	if len(problems) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s: key %q %s", s.opts.GroupResource, KeyString(key), strings.Join(problems, ", ")))

@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,6 +133,56 @@ func TestWhatCannotBeDecodedIsAnErrorThatNamesItsKey(t *testing.T) {
 	defer w.Stop()
 	_, err = w.Next()
 	check(err)
+}
+
+// busy is a backend to which something is written after each read of a list.
+type busy struct {
+	*Memory
+	write func()
+}
+
+func (b busy) List(ctx context.Context, prefix string, opts RangeOptions) (Range, error) {
+	r, err := b.Memory.List(ctx, prefix, opts)
+	b.write()
+	return r, err
+}
+
+func TestAListThatReadsInPartsIsOfOneState(t *testing.T) {
+	backend := busy{Memory: NewMemory()}
+	pod := func(i int, name string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("%04d", i)}}
+		p.Labels = map[string]string{"name": name}
+		return p
+	}
+	backend.write = func() {}
+	s, err := NewStore(&backend, podOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("%04d", i)}
+	}
+	// Far more than is read at once, of which only the last is selected.
+	const n = 1200
+	for i := range n {
+		if _, err := s.Create(t.Context(), key(i), pod(i, fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := 0
+	backend.write = func() {
+		reads++
+		if _, err := s.Update(t.Context(), key(n-1), func(runtime.Object) (runtime.Object, bool, error) {
+			return pod(n-1, "another"), false, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sel := Selection{Labels: labels.SelectorFromSet(labels.Set{"name": fmt.Sprint(n - 1)})}
+	l, err := s.List(t.Context(), ListOptions{Selection: sel, Limit: 1})
+	if err != nil || len(l.Items) != 1 || l.ResourceVersion != fmt.Sprint(n+1) || reads < 2 {
+		t.Errorf("%d objects at %s after %d reads, %v", len(l.Items), l.ResourceVersion, reads, err)
+	}
 }
 
 func TestAnUpdateThatNeverWinsEndsWithItsContext(t *testing.T) {
