@@ -16,8 +16,8 @@ func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 				if ctx.Err() != nil || !yield(batch[n]) {
 					return
 				}
+				l.told(batch[n].Initial)
 			}
-			l.settled(batch, len(batch))
 		}
 		if stopped && !before {
 			return

@@ -27,6 +27,10 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrNotServed marks a type that the server does not serve.
 	ErrNotServed = errors.New("not served")
+
+	// errGoexit is what a handler met that called runtime.Goexit, as the
+	// FailNow of a test does.
+	errGoexit = errors.New("it ended its goroutine")
 )
 
 // ObjectError tells of a failure that concerns one object alone.

@@ -36,9 +36,8 @@ type Options[T any] struct {
 	// state, the failure is reported, and the next version is tried again.
 	Transform func(obj T) (T, error)
 	// OnObjectError, if not nil, is told of each failure that concerns one
-	// object. It is called from the goroutine that met the failure, must
-	// return quickly, and must not call the informer's methods that register
-	// or remove. Without it, failures are logged and counted.
+	// object. It is called from the goroutine that met the failure, and delays
+	// it: it must return quickly. Without it, failures are logged and counted.
 	OnObjectError func(*ObjectError)
 	// Reflector tunes how the server is read. Its Name, Transform and
 	// OnObjectError are set by the informer and must be empty.
@@ -150,7 +149,7 @@ func (i *Informer[T]) Handle(h Handler[T], opts HandlerOptions[T]) (*Registratio
 func (i *Informer[T]) register(h Handler[T], opts HandlerOptions[T]) *Registration {
 	l := newListener(h, opts, i.report)
 	l.reg.wait = func(ctx context.Context, synced <-chan struct{}, what string) error {
-		return i.await(ctx, synced, l.life.Done(), what)
+		return i.await(ctx, synced, l.removed, what)
 	}
 	i.processor.add(l)
 	return l.reg
@@ -168,10 +167,21 @@ func (i *Informer[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // It returns when everything it started has ended, handlers included, and then
 // nil, or what else ended it. Only one Run can be under way: another is
 // ErrRunning. A handler that does not heed its context delays the return.
-func (i *Informer[T]) Run(ctx context.Context) (err error) {
-	if err := i.life.begin(); err != nil {
+func (i *Informer[T]) Run(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("informer %s: %w: the context is nil", i.name, ErrInvalid)
+	}
+	if err := i.begin(); err != nil {
 		return fmt.Errorf("informer %s: %w", i.name, err)
 	}
+	return i.run(ctx)
+}
+
+// begin marks the begin of a run: from then on the informer is not stopped.
+func (i *Informer[T]) begin() error { return i.life.begin() }
+
+// run is what follows begin.
+func (i *Informer[T]) run(ctx context.Context) (err error) {
 	defer func() { i.life.end(err) }()
 	logger := klog.FromContext(ctx).WithValues("informer", i.name)
 	i.failures.logger.Store(&logger)

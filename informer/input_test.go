@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -51,6 +52,17 @@ func TestBadInputGetsAClearError(t *testing.T) {
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.words) {
 			t.Errorf("%s: error %v, want one that says %q", name, c.err, c.words)
+		}
+	}
+	var none context.Context
+	i, err := good()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := handle(t, i, newRecorder(), HandlerOptions[*corev1.ConfigMap]{})
+	for name, err := range map[string]error{"Run": i.Run(none), "Wait": i.Wait(none), "Registration.Wait": reg.Wait(none)} {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "context is nil") {
+			t.Errorf("%s without a context: %v", name, err)
 		}
 	}
 	if err := withHandler(nil, HandlerOptions[*corev1.ConfigMap]{}); !errors.Is(err, ErrInvalid) {

@@ -2,8 +2,11 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+
+	"heliograph.example/reflector"
 )
 
 // lifecycle says whether an informer runs, and lets waits notice when it stops.
@@ -64,7 +67,7 @@ func (l *lifecycle) stopReason() error {
 
 // Wait waits until the store and every handler that is registered at the call
 // are synced: the store holds a complete state, and each handler has returned
-// from the last of its initial objects. If ctx ends or the informer stops before
+// from the last of its initial objects, or was removed. If ctx ends or the informer stops before
 // that, the error names the collection, what the reader of the server is doing,
 // its last error, and since when. Before Run has been called, Wait waits for it.
 func (i *Informer[T]) Wait(ctx context.Context) error {
@@ -73,7 +76,7 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 		return err
 	}
 	for _, r := range regs {
-		if err := r.Wait(ctx); err != nil {
+		if err := r.Wait(ctx); err != nil && !errors.Is(err, ErrRemoved) {
 			return err
 		}
 	}
@@ -82,25 +85,36 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 
 // await waits for done, and explains why it did not come.
 func (i *Informer[T]) await(ctx context.Context, done, removed <-chan struct{}, what string) error {
+	if ctx == nil {
+		return fmt.Errorf("informer %s: %w: the context is nil", i.name, ErrInvalid)
+	}
 	for {
 		_, stopped, changed := i.life.state()
-		select {
-		case <-done:
+		switch {
+		case isClosed(done):
 			return nil
-		default:
-		}
-		if stopped {
+		case isClosed(removed):
+			return i.unsynced(what, ErrRemoved)
+		case ctx.Err() != nil:
+			return i.unsynced(what, context.Cause(ctx))
+		case stopped:
 			return i.unsynced(what, i.life.stopReason())
 		}
 		select {
 		case <-done:
-			return nil
 		case <-removed:
-			return i.unsynced(what, ErrRemoved)
 		case <-ctx.Done():
-			return i.unsynced(what, context.Cause(ctx))
 		case <-changed:
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -118,15 +132,27 @@ type SyncError struct {
 // Error names the collection, its state, the last error of its reader and since
 // when.
 func (e *SyncError) Error() string {
-	return fmt.Sprintf("%s; %s not synced: %v", e.Status.Reader.Explain(), e.Waiting, e.Err)
+	s := fmt.Sprintf("%s; %s not synced: %v", e.Status.Reader.Explain(), e.Waiting, e.Err)
+	if last := e.lastError(); last != nil && e.Status.Reader.State == reflector.Stopped {
+		s += fmt.Sprintf("; before, in %d tries: %v", e.Status.Reader.Tries, last)
+	}
+	return s
 }
 
-// Unwrap returns what ended the wait and the last error of the reader.
+// Unwrap returns what ended the wait and the last error of the reader, unless
+// that was mended.
 func (e *SyncError) Unwrap() []error {
-	if last := e.Status.Reader.LastError; last != nil {
+	if last := e.lastError(); last != nil {
 		return []error{e.Err, last}
 	}
 	return []error{e.Err}
+}
+
+func (e *SyncError) lastError() error {
+	if e.Status.Reader.Tries == 0 {
+		return nil
+	}
+	return e.Status.Reader.LastError
 }
 
 func (i *Informer[T]) unsynced(what string, cause error) error {

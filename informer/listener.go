@@ -21,19 +21,24 @@ type processorListener[T any] struct {
 	// report takes failures of the handler.
 	report func(*ObjectError)
 
-	// running is true while a goroutine delivers; guarded by the processor.
-	running bool
+	// cancel ends the goroutine that delivers; nil while there is none. The
+	// processor guards it.
+	cancel context.CancelFunc
 	// wake holds at most one token: there may be something to take.
 	wake chan struct{}
-	// life ends when the handler is to be told no more.
-	life context.Context
-	end  context.CancelFunc
+	// removed is closed when the handler is to be told no more.
+	removed chan struct{}
 
 	mu      sync.Mutex
 	pending pending[T]
 	// seeded is set once the initial objects have been pushed.
 	seeded bool
+	// idle is set while whoever takes waits for wake, or is about to.
+	idle bool
+	// taken counts the changes taken and not given back.
+	taken uint64
 
+	// delivered counts those of them that were told.
 	delivered atomic.Uint64
 	panics    atomic.Uint64
 }
@@ -44,8 +49,8 @@ func newListener[T any](h Handler[T], opts HandlerOptions[T], report func(*Objec
 		opts:    opts,
 		report:  report,
 		wake:    make(chan struct{}, 1),
+		removed: make(chan struct{}),
 	}
-	l.life, l.end = context.WithCancel(context.Background())
 	l.reg = &Registration{name: opts.Name, synced: make(chan struct{}), done: make(chan struct{}), status: l.status}
 	return l
 }
@@ -60,8 +65,7 @@ func (l *processorListener[T]) seed(batch []Change[T]) {
 		l.pending.push(batch, max(l.opts.Budget, len(batch)))
 	}
 	l.settleSync()
-	l.mu.Unlock()
-	l.signal()
+	l.unlockAndWake()
 }
 
 // push appends a batch, which must not be changed any more. live is the number
@@ -71,42 +75,56 @@ func (l *processorListener[T]) push(batch []Change[T], live int) {
 	l.mu.Lock()
 	l.pending.push(batch, max(l.opts.Budget, live))
 	l.settleSync() // folding may have dropped the last initial object
-	l.mu.Unlock()
-	l.signal()
+	l.unlockAndWake()
 }
 
-func (l *processorListener[T]) signal() {
+// unlockAndWake releases mu, and wakes whoever waits for something to take.
+func (l *processorListener[T]) unlockAndWake() {
+	idle := l.idle
+	l.idle = false
+	l.mu.Unlock()
+	if !idle {
+		return
+	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take returns the next changes to deliver, nil if there are none.
+// take returns the next changes to deliver, nil if there are none; then wake
+// tells when to try again.
 func (l *processorListener[T]) take() []Change[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.pending.take()
+	batch := l.pending.take()
+	l.taken += uint64(len(batch))
+	l.idle = batch == nil
+	return batch
 }
 
-// settled notes that the changes in taken[:n] were delivered and gives the
-// others back.
-func (l *processorListener[T]) settled(taken []Change[T], n int) {
-	initial := 0
-	for i := range taken[:n] {
-		if taken[i].Initial {
-			initial++
-		}
-	}
-	l.delivered.Add(uint64(n))
-	if initial == 0 && n == len(taken) {
+// giveBack takes changes back that were taken and not told.
+func (l *processorListener[T]) giveBack(rest []Change[T]) {
+	if len(rest) == 0 {
 		return
 	}
 	l.mu.Lock()
-	l.pending.initial -= initial
-	l.pending.giveBack(taken[n:])
+	defer l.mu.Unlock()
+	l.taken -= uint64(len(rest))
+	l.pending.giveBack(rest)
 	l.settleSync()
-	l.mu.Unlock()
+}
+
+// told notes that the handler has returned from a change.
+func (l *processorListener[T]) told(initial bool) {
+	l.delivered.Add(1)
+	if !initial {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending.initial--
+	l.settleSync()
 }
 
 // settleSync closes synced once no initial object waits. The caller holds mu.
@@ -123,55 +141,60 @@ func (l *processorListener[T]) isSeeded() bool {
 	return l.seeded
 }
 
-// run delivers until ctx ends or the handler is removed. What is undelivered
-// then stays pending, so that a later run goes on with an unbroken chain.
-// resync is called when the handler's resync period is over.
+// run delivers until ctx ends. What is undelivered then stays pending, so that
+// a later run goes on with an unbroken chain. resync is called when the handler's
+// resync period is over.
 func (l *processorListener[T]) run(ctx context.Context, resync func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.life, cancel)()
 	var due <-chan time.Time
 	if l.opts.Resync > 0 {
 		ticker := time.NewTicker(l.opts.Resync)
 		defer ticker.Stop()
 		due = ticker.C
 	}
-	for l.deliverAll(ctx) {
+	for ctx.Err() == nil {
+		if batch := l.take(); batch != nil {
+			l.deliverAll(ctx, batch)
+			select {
+			case <-due: // also if there is always something to deliver
+				resync()
+			default:
+			}
+			continue
+		}
 		select {
 		case <-l.wake:
 		case <-due:
 			resync()
 		case <-ctx.Done():
-			return
 		}
 	}
 }
 
-// deliverAll delivers until nothing is pending. It reports whether to go on.
-func (l *processorListener[T]) deliverAll(ctx context.Context) bool {
-	for {
-		batch := l.take()
-		if batch == nil {
-			return true
-		}
-		for i := range batch {
-			if ctx.Err() != nil {
-				l.settled(batch, i)
-				return false
-			}
-			l.deliver(ctx, batch[i])
-		}
-		l.settled(batch, len(batch))
+// deliverAll delivers a batch, or as much of it as ctx leaves time for.
+func (l *processorListener[T]) deliverAll(ctx context.Context, batch []Change[T]) {
+	n := 0
+	// Deferred for a handler that ends its goroutine: the rest is not lost.
+	defer func() { l.giveBack(batch[n:]) }()
+	for n < len(batch) && ctx.Err() == nil {
+		n++
+		l.deliver(ctx, batch[n-1])
 	}
 }
 
 // deliver calls the handler with what its filter makes of the change.
 func (l *processorListener[T]) deliver(ctx context.Context, c Change[T]) {
+	defer l.told(c.Initial)
 	if l.opts.Filter != nil && !l.filter(&c) {
 		return
 	}
-	defer l.recovered(&c)
+	returned := false
+	defer func() {
+		if !returned {
+			l.failed(&c, recover())
+		}
+	}()
 	l.handler.Handle(ctx, c)
+	returned = true
 }
 
 // filter turns c into what the filter lets the handler see of it, and reports
@@ -195,31 +218,43 @@ func (l *processorListener[T]) filter(c *Change[T]) bool {
 }
 
 func (l *processorListener[T]) matches(c *Change[T], obj T) (ok bool) {
-	defer l.recovered(c)
-	return l.opts.Filter(obj)
+	returned := false
+	defer func() {
+		if !returned {
+			l.failed(c, recover())
+		}
+	}()
+	ok = l.opts.Filter(obj)
+	returned = true
+	return ok
 }
 
-// recovered is deferred around calls of the user's code.
-func (l *processorListener[T]) recovered(c *Change[T]) {
-	if v := recover(); v != nil {
-		l.panics.Add(1)
-		l.report(&ObjectError{
-			Key: c.Key, UID: c.UID, Version: c.Version, Stage: StageHandler,
-			Err: fmt.Errorf("handler %s: %w", l.opts.Name, &PanicError{Value: v, Stack: debug.Stack()}),
-		})
+// failed counts and reports a call of the user's code that did not return: v is
+// what it panicked with, nil if it ended the goroutine.
+func (l *processorListener[T]) failed(c *Change[T], v any) {
+	err := errGoexit
+	if v != nil {
+		err = &PanicError{Value: v, Stack: debug.Stack()}
 	}
+	l.panics.Add(1)
+	l.report(&ObjectError{
+		Key: c.Key, UID: c.UID, Version: c.Version, Stage: StageHandler,
+		Err: fmt.Errorf("handler %s: %w", l.opts.Name, err),
+	})
 }
 
 func (l *processorListener[T]) status() HandlerStatus {
 	l.mu.Lock()
 	waiting, folding := l.pending.len(), l.pending.folded != nil
+	delivered := l.delivered.Load()
+	waiting += int(l.taken - delivered)
 	l.mu.Unlock()
 	return HandlerStatus{
 		Name:      l.opts.Name,
 		Synced:    l.reg.isSynced(),
 		Pending:   waiting,
 		Folding:   folding,
-		Delivered: l.delivered.Load(),
+		Delivered: delivered,
 		Panics:    l.panics.Load(),
 	}
 }

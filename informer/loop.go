@@ -29,11 +29,30 @@ func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
 	}
 }
 
-// apply commits one batch to the store and publishes its changes.
+// apply commits one batch to the store and publishes its changes. Failures are
+// reported when no lock is held, and those of the first state before it counts as
+// synced.
 func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
-	i.processor.mu.Lock()
-	defer i.processor.mu.Unlock()
-	w := writer[T]{changes: make([]Change[T], 0, len(batch)), report: i.report, version: i.store.Version()}
+	failed, synced := i.commit(batch)
+	for _, e := range failed {
+		i.report(e)
+	}
+	if synced {
+		i.syncOnce.Do(func() { close(i.synced) })
+	}
+}
+
+// commit returns the failures, and whether the store now holds, or held before,
+// a complete state of the server.
+func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError, synced bool) {
+	p := &i.processor
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := writer[T]{version: i.store.Version()}
+	// The first state is told from the store.
+	if p.synced && len(p.listeners) > 0 {
+		w.tell, w.changes = true, make([]Change[T], 0, objects(batch))
+	}
 	i.store.Update(func(tx indexer.Tx[T]) {
 		w.tx = tx
 		for n := range batch {
@@ -43,19 +62,34 @@ func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
 	})
 	i.stale.Add(w.stale)
 	switch {
-	case i.processor.synced:
-		i.processor.publish(w.changes)
+	case p.synced:
+		p.publish(w.changes)
 	case w.replaced:
-		i.processor.firstSync()
-		i.syncOnce.Do(func() { close(i.synced) })
+		p.firstSync()
 	}
+	return w.failed, p.synced
+}
+
+// objects counts the objects that a batch is about.
+func objects[T any](batch []deltafifo.Delta[T]) (n int) {
+	for i := range batch {
+		switch batch[i].Type {
+		case deltafifo.Replaced:
+			n += len(batch[i].Items)
+		case deltafifo.Added, deltafifo.Updated, deltafifo.Deleted:
+			n++
+		}
+	}
+	return n
 }
 
 // writer turns deltas into writes to the store and into changes.
 type writer[T any] struct {
-	tx       indexer.Tx[T]
+	tx indexer.Tx[T]
+	// changes is what to tell, if tell is set: if there is anybody to be told.
+	tell     bool
 	changes  []Change[T]
-	report   func(*ObjectError)
+	failed   []*ObjectError
 	replaced bool
 	// version is what the store stands for after the batch. A frame that comes
 	// late does not take it back; only a list does.
@@ -107,9 +141,12 @@ func (w *writer[T]) isStale(d *deltafifo.Delta[T]) bool {
 	return !newer(d.Version, old.Version)
 }
 
-// newer reports whether version a comes after b, or cannot be compared with it:
-// then the order of arrival decides.
+// newer reports whether version a comes after b. If they are not the same and
+// cannot be compared, the order of arrival decides.
 func newer(a, b string) bool {
+	if a == b && a != "" {
+		return false
+	}
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
 }
@@ -117,7 +154,10 @@ func newer(a, b string) bool {
 func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Entry(d.Key)
 	if err := w.tx.Put(indexer.Entry[T]{Key: d.Key, UID: d.UID, Version: d.Version, Object: d.Object}); err != nil {
-		w.report(&ObjectError{Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err})
+		w.failed = append(w.failed, &ObjectError{Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err})
+	}
+	if !w.tell {
+		return
 	}
 	change := Change[T]{Type: Added, Key: d.Key, UID: d.UID, Version: d.Version, New: d.Object}
 	if ok && !sameUID(old.UID, d.UID) {
@@ -132,7 +172,7 @@ func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 
 func (w *writer[T]) delete(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Delete(d.Key)
-	if !ok {
+	if !ok || !w.tell {
 		return
 	}
 	if d.FinalStateUnknown || !sameUID(old.UID, d.UID) {

@@ -35,6 +35,9 @@ func replaced(version int, items ...delta) delta {
 	return delta{Type: deltafifo.Replaced, Version: strconv.Itoa(version), Items: items}
 }
 
+// opaque gives a delta a version that cannot be compared with others.
+func opaque(d delta, version string) delta { d.Version = version; return d }
+
 // TestTheLoopTurnsDeltasIntoAChain applies deltas to a store that a first list has
 // left with ns/a of UID u at version 10, and looks at what handlers are told.
 func TestTheLoopTurnsDeltasIntoAChain(t *testing.T) {
@@ -61,6 +64,8 @@ func TestTheLoopTurnsDeltasIntoAChain(t *testing.T) {
 		"a list with another":                    {[]delta{replaced(20, unseen("u", 20), change(added, "w", 15))}, []string{"Deleted a=10 unseen", "Added a=15"}, "20"},
 		"a list of a server that went back":      {[]delta{replaced(8, change(updated, "u", 7))}, []string{"Updated a=7"}, "8"},
 		"a list with nothing new":                {[]delta{replaced(20)}, nil, "20"},
+		"the same opaque version again":          {[]delta{opaque(change(updated, "u", 11), "x"), opaque(change(updated, "u", 12), "x")}, []string{"Updated a=11"}, "x"},
+		"another opaque version":                 {[]delta{opaque(change(updated, "u", 11), "x"), opaque(change(updated, "u", 12), "w")}, []string{"Updated a=11", "Updated a=12"}, "w"},
 		"a bookmark":                             {[]delta{{Type: deltafifo.Bookmark, Version: "30"}}, nil, "30"},
 		"a bookmark that comes late":             {[]delta{{Type: deltafifo.Bookmark, Version: "9"}}, nil, "10"},
 	} {

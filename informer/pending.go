@@ -20,6 +20,9 @@ type pending[T any] struct {
 	batches [][]Change[T]
 	// count is the number of changes in batches.
 	count int
+	// space is what batches starts in, so that a listener that keeps up does
+	// not allocate for each batch.
+	space [][]Change[T]
 	// folded is not nil while changes are folded. It precedes batches, which
 	// are empty then.
 	folded *folded[T]
@@ -39,8 +42,7 @@ func (p *pending[T]) len() int {
 // push appends a batch. If more than limit changes wait already, all are folded.
 func (p *pending[T]) push(batch []Change[T], limit int) {
 	if p.folded == nil && p.count <= limit {
-		p.batches = append(p.batches, batch)
-		p.count += len(batch)
+		p.append(batch)
 		return
 	}
 	if p.folded == nil {
@@ -51,6 +53,17 @@ func (p *pending[T]) push(batch []Change[T], limit int) {
 		p.batches, p.count = nil, 0
 	}
 	p.fold(batch)
+}
+
+func (p *pending[T]) append(batch []Change[T]) {
+	if p.count == 0 {
+		if p.space == nil {
+			p.space = make([][]Change[T], 0, 4)
+		}
+		p.batches = p.space[:0] // gives back what a burst has grown
+	}
+	p.batches = append(p.batches, batch)
+	p.count += len(batch)
 }
 
 func (p *pending[T]) fold(batch []Change[T]) {
@@ -72,7 +85,6 @@ func (p *pending[T]) take() []Change[T] {
 		return out
 	}
 	if p.count == 0 {
-		p.batches = nil // gives back what a burst has grown
 		return nil
 	}
 	first := p.batches[0]

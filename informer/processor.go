@@ -77,7 +77,6 @@ func (p *processor[T]) present() []Change[T] {
 // remove ends a listener. Whoever takes it off the list sees to it that Done is
 // closed: here if nothing runs it, else the goroutine that does.
 func (p *processor[T]) remove(l *processorListener[T]) {
-	l.end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := slices.Index(p.listeners, l)
@@ -85,9 +84,12 @@ func (p *processor[T]) remove(l *processorListener[T]) {
 		return
 	}
 	p.listeners = slices.Delete(p.listeners, at, at+1)
-	if !l.running {
+	close(l.removed)
+	if l.cancel == nil {
 		close(l.reg.done)
+		return
 	}
+	l.cancel()
 }
 
 // start runs all listeners until ctx ends.
@@ -114,17 +116,27 @@ func (p *processor[T]) run(l *processorListener[T]) {
 	if l.handler == nil {
 		return
 	}
-	l.running = true
-	ctx := p.ctx
+	ctx, cancel := context.WithCancel(p.ctx)
+	l.cancel = cancel
 	p.running.Go(func() {
+		defer p.ended(ctx, l)
 		l.run(ctx, func() { p.resync(l) })
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		l.running = false
-		if !slices.Contains(p.listeners, l) {
-			close(l.reg.done)
-		}
 	})
+}
+
+// ended is what the goroutine of a listener does last.
+func (p *processor[T]) ended(ctx context.Context, l *processorListener[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	early := ctx.Err() == nil
+	l.cancel()
+	l.cancel = nil
+	switch {
+	case early: // the handler has ended the goroutine
+		p.run(l)
+	case !slices.Contains(p.listeners, l):
+		close(l.reg.done)
+	}
 }
 
 // resync pushes every stored object to l again.

@@ -47,11 +47,4 @@ func (r *Registration) Status() HandlerStatus { return r.status() }
 
 func (r *Registration) closeSynced() { r.syncOnce.Do(func() { close(r.synced) }) }
 
-func (r *Registration) isSynced() bool {
-	select {
-	case <-r.synced:
-		return true
-	default:
-		return false
-	}
-}
+func (r *Registration) isSynced() bool { return isClosed(r.synced) }

@@ -42,8 +42,9 @@ type HandlerStatus struct {
 	Name string
 	// Synced is true once it has been told of its initial objects.
 	Synced bool
-	// Pending is the number of changes that wait for it, and Folding is true
-	// while they are folded to what still matters of each key.
+	// Pending is the number of changes that it has not returned from yet, and
+	// Folding is true while those that wait are folded to what still matters of
+	// each key.
 	Pending int
 	Folding bool
 	// Delivered counts the changes it was offered, those it does not want
@@ -60,17 +61,13 @@ func (i *Informer[T]) Status() Status {
 	s := Status{
 		Name:         i.name,
 		Running:      running,
+		Synced:       isClosed(i.synced),
 		Objects:      i.store.Len(),
 		Version:      i.store.Version(),
 		Reader:       i.reflector.Status(),
 		Handlers:     i.processor.statuses(),
 		ObjectErrors: i.failures.count.Load(),
 		Stale:        i.stale.Load(),
-	}
-	select {
-	case <-i.synced:
-		s.Synced = true
-	default:
 	}
 	if q := i.queue.Load(); q != nil {
 		s.Queue = q.Stats()

@@ -1,0 +1,119 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestAHandlerThatRemovesItselfIsNotCalledAgain(t *testing.T) {
+	for range 20 { // the fault that it looks for was one of timing
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			for n := range 100 {
+				w.set(fmt.Sprint(n), "1")
+			}
+			i := running(t, w, Options[*corev1.ConfigMap]{})
+			calls := 0
+			var reg *Registration
+			ready := make(chan struct{})
+			reg = handle(t, i, HandlerFunc[*corev1.ConfigMap](func(ctx context.Context, c Change[*corev1.ConfigMap]) {
+				<-ready
+				calls++
+				reg.Remove()
+				if ctx.Err() == nil {
+					t.Error("Remove has returned and the context of the call goes on")
+				}
+			}), HandlerOptions[*corev1.ConfigMap]{})
+			close(ready)
+			<-reg.Done()
+			if calls != 1 {
+				t.Errorf("called %d times", calls)
+			}
+		})
+	}
+}
+
+func TestStatusCountsWhatAHandlerHasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		for n := range 100 {
+			w.set(fmt.Sprint(n), "1")
+		}
+		i := running(t, w, Options[*corev1.ConfigMap]{})
+		r := newRecorder()
+		r.block = make(chan struct{})
+		reg := handle(t, i, r, HandlerOptions[*corev1.ConfigMap]{})
+		synctest.Wait()
+		if s := reg.Status(); s.Pending != 100 || s.Delivered != 0 {
+			t.Errorf("before the first return: %+v", s)
+		}
+		r.block <- struct{}{}
+		synctest.Wait()
+		if s := reg.Status(); s.Pending != 99 || s.Delivered != 1 {
+			t.Errorf("after it: %+v", s)
+		}
+	})
+}
+
+func TestAHandlerThatEndsItsGoroutineGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		for n := range 5 {
+			w.set(fmt.Sprint(n), "1")
+		}
+		r := newRecorder()
+		first := true
+		var failed []error
+		i := stopped(t, w, Options[*corev1.ConfigMap]{OnObjectError: func(e *ObjectError) { failed = append(failed, e) }})
+		reg := handle(t, i, HandlerFunc[*corev1.ConfigMap](func(ctx context.Context, c Change[*corev1.ConfigMap]) {
+			r.Handle(ctx, c)
+			if first {
+				first = false
+				runtime.Goexit()
+			}
+		}), HandlerOptions[*corev1.ConfigMap]{})
+		run(t, i)
+		synctest.Wait()
+		r.check(t, w.state())
+		if !isClosed(reg.Synced()) {
+			t.Error("the handler is not synced")
+		}
+		if len(failed) != 1 || !strings.Contains(failed[0].Error(), "ended its goroutine") {
+			t.Errorf("reported %v", failed)
+		}
+		reg.Remove()
+		synctest.Wait()
+		if !isClosed(reg.Done()) {
+			t.Error("the removed handler is not done")
+		}
+	})
+}
+
+func TestABusyHandlerIsResyncedAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.set("still", "1")
+		i := running(t, w, Options[*corev1.ConfigMap]{})
+		resyncs := 0
+		handle(t, i, HandlerFunc[*corev1.ConfigMap](func(ctx context.Context, c Change[*corev1.ConfigMap]) {
+			time.Sleep(time.Second)
+			if c.Resync {
+				resyncs++
+			}
+		}), HandlerOptions[*corev1.ConfigMap]{Resync: time.Minute})
+		for n := range 1200 {
+			w.set("busy", fmt.Sprint(n))
+			time.Sleep(time.Second / 2)
+		}
+		if resyncs < 5 {
+			t.Errorf("%d resyncs in ten minutes", resyncs)
+		}
+	})
+}
