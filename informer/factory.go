@@ -41,8 +41,14 @@ type Factory struct {
 	order []sharedInformer
 	// resources remembers what discovery has told, by group and version.
 	resources map[schema.GroupVersion][]resource
-	running   sync.WaitGroup
-	cancel    []context.CancelFunc
+	// started has what Stop has to end.
+	started []*started
+}
+
+// started is what one Start has begun.
+type started struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
 
 // sharedKey is what must agree for an informer to be shared.
@@ -54,8 +60,8 @@ type sharedKey struct {
 
 // sharedInformer is an informer whatever its type.
 type sharedInformer interface {
-	Name() string
-	Run(ctx context.Context) error
+	begin() error
+	run(ctx context.Context) error
 	Wait(ctx context.Context) error
 	Status() Status
 }
@@ -106,9 +112,6 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 // is asking without a Transform where it has one. Name and Reflector of a second
 // request are not used.
 func For[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[T], error) {
-	if f == nil {
-		return nil, fmt.Errorf("informer for %v: %w: the factory is nil", reflect.TypeFor[T](), ErrInvalid)
-	}
 	i, err := forType(ctx, f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("informer for %v: %w", reflect.TypeFor[T](), err)
@@ -117,6 +120,9 @@ func For[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[
 }
 
 func forType[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[T], error) {
+	if ctx == nil || f == nil {
+		return nil, fmt.Errorf("%w: the context or the factory is nil", ErrInvalid)
+	}
 	scope, err := opts.Scope.normalize()
 	if err != nil {
 		return nil, err
@@ -138,44 +144,58 @@ func forType[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Infor
 		return nil, fmt.Errorf("%w: %v is cluster-scoped, and the scope names namespace %q", ErrInvalid, res.gvr.GroupResource(), scope.Namespace)
 	}
 	scope.Kind = kind
+	i, old, err := findOrMake(f, sharedKey{object: t, resource: res.gvr, scope: scope}, form, opts)
+	if err != nil || !old {
+		return i, err
+	}
+	return i, share(i, opts)
+}
+
+// findOrMake returns the informer for a key, and whether it was there already.
+func findOrMake[T Object](f *Factory, key sharedKey, form form, opts Options[T]) (i *Informer[T], old bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := sharedKey{object: t, resource: res.gvr, scope: scope}
-	if old, ok := f.shared[key]; ok {
-		return share(old.(*Informer[T]), opts)
+	if shared, ok := f.shared[key]; ok {
+		return shared.(*Informer[T]), true, nil
 	}
-	source, err := newSource[T](f, form, kind, res.gvr, scope)
+	source, err := newSource[T](f, form, key.scope.Kind, key.resource, key.scope)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if opts.Name == "" {
-		opts.Name = scope.name(res.gvr.GroupResource())
+		opts.Name = key.scope.name(key.resource.GroupResource())
 	}
-	i, err := newInformer(source, opts)
+	i, err = newInformer(source, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f.shared[key] = i
 	f.order = append(f.order, i)
-	return i, nil
+	return i, false, nil
 }
 
-// share hands out an existing informer again, if that is what opts ask for.
-func share[T any](i *Informer[T], opts Options[T]) (*Informer[T], error) {
+// share prepares an existing informer for another request, if it is what opts
+// ask for.
+func share[T any](i *Informer[T], opts Options[T]) error {
 	if !sameFunc(opts.Transform, i.options.Transform) {
-		return nil, fmt.Errorf("%w: %s is shared already with another Transform, or without one; ask in a scope of its own, or use New", ErrConflict, i.name)
+		return fmt.Errorf("%w: %s is shared already with another Transform, or without one; ask in a scope of its own, or use New", ErrConflict, i.name)
 	}
 	if !sameFunc(opts.OnObjectError, i.options.OnObjectError) && opts.OnObjectError != nil {
-		return nil, fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)
+		return fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)
 	}
-	present := i.store.Indexes()
-	missing := make(indexer.Indexes[T])
-	for name, index := range opts.Indexes {
-		if !slices.Contains(present, name) {
-			missing[name] = index
+	for {
+		present := i.store.Indexes()
+		missing := make(indexer.Indexes[T])
+		for name, index := range opts.Indexes {
+			if !slices.Contains(present, name) {
+				missing[name] = index
+			}
+		}
+		// Somebody else may have added one of them meanwhile.
+		if err := i.AddIndexes(missing); !errors.Is(err, indexer.ErrIndexExists) {
+			return err
 		}
 	}
-	return i, i.AddIndexes(missing)
 }
 
 // sameFunc reports whether a and b are the same function. Closures count as the
@@ -185,22 +205,31 @@ func sameFunc(a, b any) bool {
 }
 
 // Start runs every informer of the factory that is not running, until ctx ends
-// or Stop is called. It does not wait. Call it again after asking for more.
+// or Stop is called. It does not wait. Call it again after asking for more. An
+// informer that has yet to end its last run counts as running: Stop waits for
+// that.
 func (f *Factory) Start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
-	f.cancel = append(f.cancel, cancel)
+	s := &started{cancel: cancel}
+	n := 0
 	for _, i := range f.order {
-		if i.Status().Running {
-			continue
+		if i.begin() != nil {
+			continue // it runs
 		}
-		f.running.Go(func() {
-			if err := i.Run(ctx); err != nil {
+		n++
+		s.running.Go(func() {
+			if err := i.run(ctx); err != nil {
 				klog.FromContext(ctx).Error(err, "An informer ended by itself")
 			}
 		})
 	}
+	if n == 0 {
+		cancel()
+		return
+	}
+	f.started = append(f.started, s)
 }
 
 // Wait waits until every informer of the factory and every handler registered
@@ -218,16 +247,21 @@ func (f *Factory) Wait(ctx context.Context) error {
 }
 
 // Stop ends what Start has begun and waits until all of it has ended, handlers
-// included. The informers keep what they hold, and can be started again.
+// included: a handler must not call it. The informers keep what they hold, and
+// can be started again.
 func (f *Factory) Stop() {
 	f.mu.Lock()
-	cancel := f.cancel
-	f.cancel = nil
+	all := slices.Clone(f.started)
 	f.mu.Unlock()
-	for _, c := range cancel {
-		c()
+	for _, s := range all {
+		s.cancel()
 	}
-	f.running.Wait()
+	for _, s := range all {
+		s.running.Wait()
+	}
+	f.mu.Lock()
+	f.started = slices.DeleteFunc(f.started, func(s *started) bool { return slices.Contains(all, s) })
+	f.mu.Unlock()
 	f.client.CloseIdleConnections()
 }
 

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -246,44 +245,34 @@ func TestForEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAStoppedFactoryCanBeStartedAgain(t *testing.T) {
-	config := serve(t)
-	f := newFactory(t, config)
-	i, err := informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{})
-	synced(t, f, i, err)
-	f.Stop()
-	if s := i.Status(); s.Running || !s.Synced || s.Objects != 3 {
-		t.Errorf("after Stop: %+v", s)
+func TestForMayBeAskedByManyAtOnce(t *testing.T) {
+	f := newFactory(t, serve(t))
+	byName := indexer.Indexes[*corev1.ConfigMap]{"name": func(m *corev1.ConfigMap) ([]string, error) { return []string{m.Name}, nil }}
+	var got [8]*informer.Informer[*corev1.ConfigMap]
+	var asking sync.WaitGroup
+	for n := range got {
+		asking.Go(func() {
+			var err error
+			if got[n], err = informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{Indexes: byName}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	client := kubernetes.NewForConfigOrDie(config)
-	if err := client.CoreV1().ConfigMaps("ns-1").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	asking.Wait()
+	for n := range got {
+		if got[n] != got[0] {
+			t.Errorf("request %d was given an informer of its own", n)
+		}
+		if _, err := got[n].Store().ByIndex("name", "a"); err != nil {
+			t.Errorf("request %d: %v", n, err)
+		}
 	}
-	gone := make(chan struct{})
-	if _, err := i.Handle(informer.Funcs[*corev1.ConfigMap]{
-		Deleted: func(context.Context, *corev1.ConfigMap) { close(gone) },
-	}, informer.HandlerOptions[*corev1.ConfigMap]{}); err != nil {
-		t.Fatal(err)
-	}
-	f.Start(t.Context())
-	<-gone
 }
 
-func TestWaitNamesEachCollectionThatIsNotSynced(t *testing.T) {
-	config := serve(t)
-	f := newFactory(t, config)
-	i, err := informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{Scope: informer.Scope{Namespace: "ns-1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err = f.Wait(ctx)
-	if err == nil || !strings.Contains(err.Error(), "configmaps in ns-1") || apierrors.IsForbidden(err) {
-		t.Errorf("Wait: %v", err)
-	}
-	var s *informer.SyncError
-	if !errors.As(err, &s) || !reflect.DeepEqual(s.Status.Name, i.Name()) {
-		t.Errorf("%v is not a SyncError of the informer", err)
+func TestForWithoutAContextIsAnError(t *testing.T) {
+	f := newFactory(t, serve(t))
+	var none context.Context
+	if _, err := informer.For(none, f, informer.Options[*corev1.ConfigMap]{}); !errors.Is(err, informer.ErrInvalid) {
+		t.Errorf("For: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,7 +90,7 @@ func newSource[T Object](f *Factory, form form, kind schema.GroupVersionKind, gv
 		source, err := reflector.NewMetadataSource(client, gvr, opts)
 		return sourceOf[T](source, err)
 	}
-	client, err := f.restClient(kind)
+	client, err := f.restClient(kind, reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +107,8 @@ func sourceOf[T any](source any, err error) (reflector.Source[T], error) {
 
 // restClient makes a client for the group and version of a typed kind. Built-in
 // types travel as protobuf unless the config asks for something else; others are
-// only served as JSON.
-func (f *Factory) restClient(kind schema.GroupVersionKind) (rest.Interface, error) {
+// only served as JSON, or only know how to be read from it.
+func (f *Factory) restClient(kind schema.GroupVersionKind, t reflect.Type) (rest.Interface, error) {
 	config := rest.CopyConfig(f.config)
 	gv := kind.GroupVersion()
 	config.GroupVersion = &gv
@@ -116,7 +117,7 @@ func (f *Factory) restClient(kind schema.GroupVersionKind) (rest.Interface, erro
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
-	if config.ContentType == "" && config.AcceptContentTypes == "" && scheme.Scheme.Recognizes(kind) {
+	if config.ContentType == "" && config.AcceptContentTypes == "" && reflect.PointerTo(scheme.Scheme.AllKnownTypes()[kind]) == t {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}

@@ -16,8 +16,8 @@ import (
 // Scope narrows what an informer of a factory reads.
 type Scope struct {
 	// Kind names the kind to read. It must be given for unstructured and
-	// metadata-only objects; for typed ones it is empty or must agree with the
-	// scheme.
+	// metadata-only objects, and for a type that is several kinds in the
+	// scheme; for other types it is empty or must agree with the scheme.
 	Kind schema.GroupVersionKind
 	// Namespace is the one namespace to read; empty means all. It must be
 	// empty for a cluster-scoped resource.
@@ -99,6 +99,9 @@ func kindOf(t reflect.Type, f form, asked schema.GroupVersionKind, scheme *runti
 		return asked, fmt.Errorf("%w: %v is not in the factory's scheme; register it and give the scheme in FactoryOptions: %w", ErrInvalid, t, err)
 	}
 	if asked.Empty() {
+		if len(kinds) > 1 {
+			return asked, fmt.Errorf("%w: %v is each of %v in the scheme; say which in Scope.Kind", ErrInvalid, t, kinds)
+		}
 		return kinds[0], nil
 	}
 	for _, k := range kinds {
