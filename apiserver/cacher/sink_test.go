@@ -165,6 +165,24 @@ func TestAListEndsWatchersUnlessNothingCanHaveBeenMissed(t *testing.T) {
 	}
 }
 
+func TestFromNowOnIsNeverTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := idle(t)
+		// The cache has forgotten more than the store's version was when the
+		// watch asked for it.
+		push(t, c, replaced("100"))
+		w, err := c.Watch(t.Context(), storage.WatchOptions{SendInitialEvents: new(false)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, w.Stop)
+		push(t, c, delta(deltafifo.Added, "a", "101"))
+		if events, err := w.Next(); err != nil || len(events) != 1 {
+			t.Errorf("told %v, %v", events, err)
+		}
+	})
+}
+
 func TestTheSourceReadsTheStoreAsAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := idle(t).store
