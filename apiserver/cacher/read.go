@@ -108,7 +108,10 @@ func (c *Cacher) page(ctx context.Context, q storage.ListQuery, view *history.Vi
 	remaining := 0
 	for key, e := range view.Prefix(q.Prefix(), q.Start) {
 		if q.Limit > 0 && int64(len(items)) == q.Limit {
-			remaining++
+			if remaining++; q.ByContent() {
+				// That there is more is all that will be told.
+				break
+			}
 			continue
 		}
 		if !q.Includes(e.key) {
