@@ -2,6 +2,7 @@ package informer
 
 import (
 	"container/list"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,17 +13,19 @@ import (
 // are out of reach of folding while a handler blocks.
 const takeAtMost = 128
 
+// idleBatches is the number of slots for batches that an idle listener keeps.
+const idleBatches = 64
+
 // pending holds what one listener has yet to deliver. Batches are shared with
 // the other listeners and kept as they came until they are too many; then they
 // are folded to what still matters of each key. Its owner, the listener, guards
 // it with a lock.
 type pending[T any] struct {
 	batches [][]Change[T]
+	// head is the first batch that is left; those before it are nil.
+	head int
 	// count is the number of changes in batches.
 	count int
-	// space is what batches starts in, so that a listener that keeps up does
-	// not allocate for each batch.
-	space [][]Change[T]
 	// folded is not nil while changes are folded. It precedes batches, which
 	// are empty then.
 	folded *folded[T]
@@ -47,20 +50,22 @@ func (p *pending[T]) push(batch []Change[T], limit int) {
 	}
 	if p.folded == nil {
 		p.folded = newFolded[T]()
-		for _, b := range p.batches {
+		for _, b := range p.batches[p.head:] {
 			p.fold(b)
 		}
-		p.batches, p.count = nil, 0
+		p.batches, p.head, p.count = nil, 0, 0
 	}
 	p.fold(batch)
 }
 
+// append appends a batch. Where half of the slots were emptied, it moves the
+// others there instead of growing: a listener that keeps a distance does not
+// allocate.
 func (p *pending[T]) append(batch []Change[T]) {
-	if p.count == 0 {
-		if p.space == nil {
-			p.space = make([][]Change[T], 0, 4)
-		}
-		p.batches = p.space[:0] // gives back what a burst has grown
+	if len(p.batches) == cap(p.batches) && p.head > len(p.batches)/2 {
+		left := copy(p.batches, p.batches[p.head:])
+		clear(p.batches[left:])
+		p.batches, p.head = p.batches[:left], 0
 	}
 	p.batches = append(p.batches, batch)
 	p.count += len(batch)
@@ -87,17 +92,22 @@ func (p *pending[T]) take() []Change[T] {
 	if p.count == 0 {
 		return nil
 	}
-	first := p.batches[0]
+	first := p.batches[p.head]
 	n := min(len(first), takeAtMost)
-	out := first[:n:n]
-	if n == len(first) {
-		p.batches[0] = nil
-		p.batches = p.batches[1:]
-	} else {
-		p.batches[0] = first[n:]
-	}
 	p.count -= n
-	return out
+	if n < len(first) {
+		p.batches[p.head] = first[n:]
+		return first[:n:n]
+	}
+	p.batches[p.head] = nil
+	p.head++
+	if p.count == 0 {
+		p.batches, p.head = p.batches[:0], 0
+		if cap(p.batches) > idleBatches {
+			p.batches = nil
+		}
+	}
+	return first
 }
 
 // giveBack puts changes that were taken and not delivered back to the front.
@@ -106,7 +116,8 @@ func (p *pending[T]) giveBack(rest []Change[T]) {
 		return
 	}
 	if p.folded == nil {
-		p.batches = append([][]Change[T]{rest}, p.batches...)
+		p.batches = slices.Insert(p.batches[p.head:], 0, rest)
+		p.head = 0
 		p.count += len(rest)
 		return
 	}
