@@ -43,6 +43,16 @@ func restart(t *testing.T, end func() error, seed uint64) {
 	defer factory.Stop()
 	synced(t, factory)
 
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, s := range subjects {
+			for _, r := range traffic.Requests(s.of().plural) {
+				t.Log(r)
+			}
+		}
+	})
 	c := client(t, protobufConfig())
 	w := newChurn(c, loadNamespace, subjects, seed, restartWrites)
 	w.patient = true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -64,10 +66,19 @@ type handler[T object] struct {
 // newSubject makes the informer for a kind, with three handlers.
 func newSubject[T object](t *testing.T, f *informer.Factory, k kind, scope informer.Scope, list func(ctx context.Context) ([]T, error)) *informed[T] {
 	t.Helper()
-	i, err := informer.For(t.Context(), f, informer.Options[T]{Scope: scope})
+	diary := &diary{}
+	i, err := informer.For(t.Context(), f, informer.Options[T]{
+		Scope:     scope,
+		Reflector: reflector.Options[T]{OnTransition: diary.note},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what the reader of %s did:\n%s", i.Name(), diary)
+		}
+	})
 	s := &informed[T]{kind: k, scope: scope, informer: i, list: list, pace: make(chan struct{}, 1)}
 	slowly := func(ctx context.Context, c informer.Change[T]) {
 		if c.Initial {
@@ -198,6 +209,25 @@ func (s *informed[T]) counts() string {
 		text += fmt.Sprintf(" %s %d", h.name, h.Len())
 	}
 	return text
+}
+
+// diary keeps what a reader did, for the message of a failed test.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(s reflector.Status) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf("%s %s, version %s, tries %d: %s (%v)",
+		s.Taken.Format("15:04:05.000"), s.State, s.Version, s.Tries, s.Reason, s.LastError))
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Join(d.lines, "\n")
 }
 
 // naming says what an error is about. It leaves nil alone.
