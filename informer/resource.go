@@ -117,7 +117,7 @@ func (f *Factory) restClient(kind schema.GroupVersionKind, t reflect.Type) (rest
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
-	if config.ContentType == "" && config.AcceptContentTypes == "" && reflect.PointerTo(scheme.Scheme.AllKnownTypes()[kind]) == t {
+	if config.ContentType == "" && config.AcceptContentTypes == "" && scheme.Scheme.AllKnownTypes()[kind] == t.Elem() {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}

@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
+	"heliograph.example/apiserver"
 	"heliograph.example/informer"
 )
 
@@ -66,4 +69,31 @@ func TestForAsksForTheKindOfATypeThatIsSeveral(t *testing.T) {
 	if _, err := informer.For(t.Context(), f, informer.Options[*slim]{Scope: secret}); err != nil {
 		t.Errorf("For with a kind: %v", err)
 	}
+}
+
+func TestForReadsACustomResourceOfAGoType(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Widget"}
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Resources: []apiserver.Resource{{GroupVersionKind: kind, Namespaced: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	widget := &unstructured.Unstructured{}
+	widget.SetGroupVersionKind(kind)
+	widget.SetName("a")
+	client := dynamic.NewForConfigOrDie(server.Config()).Resource(kind.GroupVersion().WithResource("widgets")).Namespace("ns-1")
+	if _, err := client.Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(kind, &slim{})
+	scheme.AddKnownTypeWithName(kind.GroupVersion().WithKind("WidgetList"), &slimList{})
+	metav1.AddToGroupVersion(scheme, kind.GroupVersion())
+	f, err := informer.NewFactory(server.Config(), informer.FactoryOptions{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Stop)
+	i, err := informer.For(t.Context(), f, informer.Options[*slim]{})
+	expectKeys(t, synced(t, f, i, err), "ns-1/a")
 }
