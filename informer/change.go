@@ -22,14 +22,16 @@ type Change[T any] struct {
 	// Type is Added, Updated or Deleted.
 	Type deltafifo.Type
 	// Key, UID and Version identify the object and the state told. Version is
-	// that of New, or of the delete.
+	// that of New, or of the delete; for a delete that nobody saw, it is the
+	// last one known.
 	Key     types.NamespacedName
 	UID     types.UID
 	Version string
 	// Old is the state told last; zero for Added.
 	Old T
 	// New is the new state. For Deleted it is the final state if the server
-	// sent one, and zero if FinalStateUnknown is set.
+	// sent one, and zero if FinalStateUnknown is set. Where a filter makes the
+	// Deleted, it is the state that does not match any more.
 	New T
 	// Initial marks an Added that belongs to what was there when the handler
 	// started to listen.

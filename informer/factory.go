@@ -68,7 +68,8 @@ type sharedInformer interface {
 
 // NewFactory makes a factory for the server that config leads to. The config is
 // copied. Where it does not limit the rate of requests, the factory's informers
-// are not limited: the pauses of the reader bound them.
+// are not limited: the pauses of the reader bound them. Its Timeout is not used:
+// it would cut every watch.
 func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	if config == nil {
 		return nil, fmt.Errorf("informer factory: %w: the config is nil", ErrInvalid)
@@ -77,8 +78,7 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	if config.QPS == 0 && config.RateLimiter == nil {
 		config.QPS = -1
 	}
-	// A timeout of whole requests would cut every watch; the reader has
-	// deadlines of its own for progress.
+	// The reader has deadlines of its own for progress.
 	config.Timeout = 0
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()

@@ -8,9 +8,10 @@ import (
 )
 
 // Handler is told of changes, one at a time and in order. It may take as long
-// as it likes: it delays no one but itself. ctx ends when the handler is
-// removed or the informer stops. A panic is recovered, reported with its key and
-// counted, and the handler goes on with the next change.
+// as it likes: it delays no one but itself, and the end of Run. ctx ends when the
+// handler is removed or the informer stops; its values are those of the context
+// of Run. A panic is recovered, reported with its key and counted, and the handler
+// goes on with the next change.
 type Handler[T any] interface {
 	Handle(ctx context.Context, change Change[T])
 }
@@ -63,7 +64,8 @@ type HandlerOptions[T any] struct {
 	// be pure.
 	Filter func(obj T) bool
 	// Resync is the period after which the handler is told again of every
-	// object. 0 means never; less than a second is an error.
+	// object. It begins anew with each run. 0 means never; less than a second
+	// is an error.
 	Resync time.Duration
 	// Budget is the number of pending changes up to which the handler gets
 	// each change; past it, pending changes are folded to one for each key.
