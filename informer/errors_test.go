@@ -36,3 +36,21 @@ func TestOnObjectErrorMayUseTheInformer(t *testing.T) {
 		t.Errorf("told of %v", e)
 	}
 }
+
+func TestAnOnObjectErrorThatPanicsStopsNothing(t *testing.T) {
+	w := newWorld()
+	w.set("a", "bad")
+	w.set("b", "1")
+	i := running(t, w, Options[*corev1.ConfigMap]{
+		Transform: func(m *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			if m.Data["v"] == "bad" {
+				return nil, errors.New("not this one")
+			}
+			return m, nil
+		},
+		OnObjectError: func(*ObjectError) { panic("cannot hear it") },
+	})
+	if s := i.Status(); s.Objects != 1 || s.ObjectErrors != 1 {
+		t.Errorf("status %+v", s)
+	}
+}

@@ -69,6 +69,9 @@ func TestAnInformerRunsFromTheMomentOfStart(t *testing.T) {
 		if !i.Status().Running {
 			t.Error("the informer does not run after Start")
 		}
+		if all := f.Status(); len(all) != 1 || all[0].Name != i.Name() {
+			t.Errorf("the factory's status is %v", all)
+		}
 		reg, err := i.Handle(informer.Funcs[*corev1.ConfigMap]{}, informer.HandlerOptions[*corev1.ConfigMap]{})
 		if err != nil {
 			t.Fatal(err)

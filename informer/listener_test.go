@@ -117,3 +117,67 @@ func TestABusyHandlerIsResyncedAllTheSame(t *testing.T) {
 		}
 	})
 }
+
+func TestAFilterThatPanicsOnAnObjectDoesNotMatchIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.set("a", "1")
+		w.set("b", "1")
+		var failed []string
+		i := running(t, w, Options[*corev1.ConfigMap]{OnObjectError: func(e *ObjectError) { failed = append(failed, fmt.Sprint(e.Key.Name, " ", e.Stage)) }})
+		r := newRecorder()
+		reg := handle(t, i, r, HandlerOptions[*corev1.ConfigMap]{Filter: func(m *corev1.ConfigMap) bool {
+			if m.Data["v"] == "bad" {
+				panic("cannot tell")
+			}
+			return true
+		}})
+		if err := reg.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.told = nil // what is there comes in no order
+		w.set("a", "bad")
+		w.set("b", "2")
+		expectTold(t, r, "Deleted a=bad", "Updated b=2")
+		if len(failed) != 1 || failed[0] != "a handler" {
+			t.Errorf("reported %q", failed)
+		}
+	})
+}
+
+func TestAFilterOverFoldedChangesKeepsTheChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 300
+		w := newWorld()
+		i := running(t, w, Options[*corev1.ConfigMap]{})
+		matches := func(value string) bool { return value != "0" }
+		r := newRecorder()
+		reg := handle(t, i, HandlerFunc[*corev1.ConfigMap](func(ctx context.Context, c Change[*corev1.ConfigMap]) {
+			r.Handle(ctx, c)
+			time.Sleep(time.Second)
+		}), HandlerOptions[*corev1.ConfigMap]{Budget: 1, Filter: func(m *corev1.ConfigMap) bool { return matches(m.Data["v"]) }})
+		folded := false
+		for round := range 30 {
+			for n := range keys {
+				if (n+round)%3 == 0 {
+					w.delete(fmt.Sprint(n))
+				} else {
+					w.set(fmt.Sprint(n), fmt.Sprint(n*round%3))
+				}
+			}
+			time.Sleep(20 * time.Second)
+			folded = folded || reg.Status().Folding
+		}
+		time.Sleep(time.Hour)
+		want := w.state()
+		for name, value := range want {
+			if !matches(value) {
+				delete(want, name)
+			}
+		}
+		r.check(t, want)
+		if !folded {
+			t.Error("the handler was never behind")
+		}
+	})
+}
