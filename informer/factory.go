@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
 	"heliograph.example/indexer"
@@ -67,17 +68,15 @@ type sharedInformer interface {
 }
 
 // NewFactory makes a factory for the server that config leads to. The config is
-// copied. Where it does not limit the rate of requests, the factory's informers
-// are not limited: the pauses of the reader bound them. Its Timeout is not used:
-// it would cut every watch.
+// copied. Its limit of the rate of requests holds for all informers together;
+// where it names none, they are not limited: the pauses of the reader bound
+// them. Its Timeout is not used: it would cut every watch.
 func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	if config == nil {
 		return nil, fmt.Errorf("informer factory: %w: the config is nil", ErrInvalid)
 	}
 	config = rest.CopyConfig(config)
-	if config.QPS == 0 && config.RateLimiter == nil {
-		config.QPS = -1
-	}
+	limitRate(config)
 	// The reader has deadlines of its own for progress.
 	config.Timeout = 0
 	if config.UserAgent == "" {
@@ -99,6 +98,22 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 		shared:    make(map[sharedKey]sharedInformer),
 		resources: make(map[schema.GroupVersion][]resource),
 	}, nil
+}
+
+// limitRate gives the clients that are made of config one limit together. Each
+// would else make a limiter of its own.
+func limitRate(config *rest.Config) {
+	switch {
+	case config.RateLimiter != nil || config.QPS < 0:
+	case config.QPS == 0:
+		config.QPS = -1
+	default:
+		burst := config.Burst
+		if burst == 0 {
+			burst = rest.DefaultBurst
+		}
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, burst)
+	}
 }
 
 // For returns the factory's informer for the Go type T in the scope of opts, and
