@@ -90,15 +90,15 @@ bench: ## print the table of measurements, side by side with client-go
 
 fuzz: ## run every fuzz target of the root module for FUZZTIME (10s)
 	@list=$$($(GO) test -list '^Fuzz' ./...); \
-	found=0; targets=(); \
+	found=0; targets=""; \
 	while read -r first second _; do \
 		case "$$first" in \
-		Fuzz*) targets+=("$$first") ;; \
-		ok) for f in "$${targets[@]}"; do \
+		Fuzz*) targets="$$targets $$first" ;; \
+		ok) for f in $$targets; do \
 				echo "== $$second $$f for $(FUZZTIME)"; found=1; \
 				$(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$second"; \
 			done; \
-			targets=() ;; \
+			targets="" ;; \
 		esac; \
 	done <<< "$$list"; \
 	if [ $$found = 0 ]; then echo "no fuzz targets in the root module"; fi

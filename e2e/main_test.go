@@ -34,7 +34,7 @@ func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
 	defer cancel()
 	began := time.Now()
-	if cluster, err = harness.Start(ctx, harness.Options{Binary: binary}); err != nil {
+	if cluster, err = harness.Start(ctx, binary); err != nil {
 		return 1, err
 	}
 	fmt.Printf("kube-apiserver and etcd are ready after %v\n", time.Since(began).Round(time.Millisecond))

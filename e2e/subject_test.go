@@ -17,8 +17,8 @@ import (
 	"heliograph.example/reflector"
 )
 
-// object is what the informers under test hold.
-type object interface {
+// apiObject is what the informers under test hold.
+type apiObject interface {
 	comparable
 	reflector.Object
 }
@@ -45,7 +45,7 @@ type subject interface {
 }
 
 // informed is the subject for objects of type T.
-type informed[T object] struct {
+type informed[T apiObject] struct {
 	kind     kind
 	scope    informer.Scope
 	informer *informer.Informer[T]
@@ -56,7 +56,7 @@ type informed[T object] struct {
 }
 
 // handler is one handler of a subject.
-type handler[T object] struct {
+type handler[T apiObject] struct {
 	name string
 	*recorder.Recorder[T]
 	filter       func(T) bool
@@ -64,7 +64,7 @@ type handler[T object] struct {
 }
 
 // newSubject makes the informer for a kind, with three handlers.
-func newSubject[T object](t *testing.T, f *informer.Factory, k kind, scope informer.Scope, list func(ctx context.Context) ([]T, error)) *informed[T] {
+func newSubject[T apiObject](t *testing.T, f *informer.Factory, k kind, scope informer.Scope, list func(ctx context.Context) ([]T, error)) *informed[T] {
 	t.Helper()
 	diary := &diary{}
 	i, err := informer.For(t.Context(), f, informer.Options[T]{

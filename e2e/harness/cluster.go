@@ -14,19 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say what to start.
-type Options struct {
-	// Binary is the path of kube-apiserver, see kubeapi.Binary. It must be set.
-	Binary string
-	// Flags are added to the command line of kube-apiserver, after those of
-	// the harness. For a flag that may be given once, the last one counts.
-	Flags []string
-}
-
 // Cluster is a running API server with its etcd. Its methods may be called by
 // one goroutine at a time, except Config, which may be called by any.
 type Cluster struct {
-	options  Options
+	binary   string
 	dir      string
 	port     int
 	token    string
@@ -36,18 +27,19 @@ type Cluster struct {
 }
 
 // Start starts etcd and kube-apiserver and returns when the server is ready and
-// the namespace "default" exists. If ctx ends before, all is stopped again and
-// the error carries the end of the server's log.
-func Start(ctx context.Context, options Options) (*Cluster, error) {
-	if options.Binary == "" {
-		return nil, errors.New("harness: Options.Binary is empty")
+// the namespace "default" exists. binary is the path of kube-apiserver, see
+// kubeapi.Binary. If ctx ends before, all is stopped again and the error carries
+// the end of the server's log.
+func Start(ctx context.Context, binary string) (*Cluster, error) {
+	if binary == "" {
+		return nil, errors.New("harness: no path of a kube-apiserver")
 	}
 	// A short path: the sockets of etcd live here. TMPDIR is often too long.
 	dir, err := os.MkdirTemp("", "hg")
 	if err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}
-	c := &Cluster{options: options, dir: dir, token: rand.Text()}
+	c := &Cluster{binary: binary, dir: dir, token: rand.Text()}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("harness: %w", err), c.Stop())
 	}
@@ -87,7 +79,7 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	if c.server != nil {
 		return errors.New("kube-apiserver is running already")
 	}
-	server, err := startProcess(c.options.Binary, c.flags(), filepath.Join(c.dir, "kube-apiserver.log"))
+	server, err := startProcess(c.binary, c.flags(), filepath.Join(c.dir, "kube-apiserver.log"))
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}
@@ -137,7 +129,7 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) flags() []string {
 	key := filepath.Join(c.dir, keyFile)
-	return append([]string{
+	return []string{
 		"--etcd-servers=" + c.endpoint,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -154,7 +146,7 @@ func (c *Cluster) flags() []string {
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
-	}, c.options.Flags...)
+	}
 }
 
 // freePort returns a port on which nobody listens now.

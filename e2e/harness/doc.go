@@ -2,7 +2,7 @@
 // inside the test's process, kube-apiserver as its child. Everything listens on
 // 127.0.0.1 or on a unix socket in a temporary folder.
 //
-//	cluster, err := harness.Start(ctx, harness.Options{Binary: path})
+//	cluster, err := harness.Start(ctx, path)
 //	defer cluster.Stop()
 //	client, err := kubernetes.NewForConfig(cluster.Config())
 //
