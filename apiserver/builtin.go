@@ -3,7 +3,9 @@ package apiserver
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,7 +25,8 @@ type trait int
 
 const (
 	cluster        trait = iota // not in namespaces
-	status                      // has a status subresource
+	status                      // has a status subresource, whose writes change metadata, too
+	pureStatus                  // has a status subresource, whose writes leave metadata alone
 	generation                  // the server counts generations
 	conditional                 // an update needs a resource version
 	createOnUpdate              // an update may create
@@ -64,7 +67,7 @@ var builtins = map[string][]builtin{
 		{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "", []trait{cluster, generation, conditional}},
 		{"MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", "", []trait{cluster, generation, conditional}},
 		{"MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "", []trait{cluster, generation, conditional}},
-		{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "", []trait{cluster, status, generation, conditional}},
+		{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "", []trait{cluster, pureStatus, generation, conditional}},
 		{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "", []trait{cluster, generation, conditional}},
 		{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "", []trait{cluster, generation, conditional}},
 	},
@@ -85,7 +88,7 @@ var builtins = map[string][]builtin{
 	"certificates.k8s.io": {
 		{"CertificateSigningRequest", "certificatesigningrequests", "csr", []trait{cluster, status}},
 		{"ClusterTrustBundle", "clustertrustbundles", "", []trait{cluster, conditional}},
-		{"PodCertificateRequest", "podcertificaterequests", "", []trait{status, conditional}},
+		{"PodCertificateRequest", "podcertificaterequests", "", []trait{pureStatus, conditional}},
 	},
 	"coordination.k8s.io": {
 		{"Lease", "leases", "", []trait{conditional, createOnUpdate}},
@@ -98,22 +101,22 @@ var builtins = map[string][]builtin{
 		{"Event", "events", "ev", []trait{createOnUpdate}},
 	},
 	"flowcontrol.apiserver.k8s.io": {
-		{"FlowSchema", "flowschemas", "", []trait{cluster, status, generation}},
-		{"PriorityLevelConfiguration", "prioritylevelconfigurations", "", []trait{cluster, status, generation}},
+		{"FlowSchema", "flowschemas", "", []trait{cluster, pureStatus, generation}},
+		{"PriorityLevelConfiguration", "prioritylevelconfigurations", "", []trait{cluster, pureStatus, generation}},
 	},
 	"internal.apiserver.k8s.io": {
-		{"StorageVersion", "storageversions", "", []trait{cluster, status, conditional}},
+		{"StorageVersion", "storageversions", "", []trait{cluster, pureStatus, conditional}},
 	},
 	"lifecycle.k8s.io": {
-		{"Eviction", "evictions", "", []trait{status, generation, conditional}},
-		{"EvictionRequest", "evictionrequests", "", []trait{status, generation, conditional}},
+		{"Eviction", "evictions", "", []trait{pureStatus, generation, conditional}},
+		{"EvictionRequest", "evictionrequests", "", []trait{pureStatus, generation, conditional}},
 	},
 	"networking.k8s.io": {
 		{"IPAddress", "ipaddresses", "ip", []trait{cluster}},
 		{"Ingress", "ingresses", "ing", []trait{status, generation}},
 		{"IngressClass", "ingressclasses", "", []trait{cluster, generation}},
 		{"NetworkPolicy", "networkpolicies", "netpol", []trait{generation}},
-		{"ServiceCIDR", "servicecidrs", "", []trait{cluster, status}},
+		{"ServiceCIDR", "servicecidrs", "", []trait{cluster, pureStatus}},
 	},
 	"node.k8s.io": {
 		{"RuntimeClass", "runtimeclasses", "", []trait{cluster, conditional, createOnUpdate}},
@@ -129,15 +132,15 @@ var builtins = map[string][]builtin{
 	},
 	"resource.k8s.io": {
 		{"DeviceClass", "deviceclasses", "", []trait{cluster, generation, returnsDeleted}},
-		{"DeviceTaintRule", "devicetaintrules", "", []trait{cluster, status, generation}},
-		{"ResourceClaim", "resourceclaims", "", []trait{status, returnsDeleted}},
+		{"DeviceTaintRule", "devicetaintrules", "", []trait{cluster, pureStatus, generation}},
+		{"ResourceClaim", "resourceclaims", "", []trait{pureStatus, returnsDeleted}},
 		{"ResourceClaimTemplate", "resourceclaimtemplates", "", []trait{returnsDeleted}},
-		{"ResourcePoolStatusRequest", "resourcepoolstatusrequests", "", []trait{cluster, status, conditional, returnsDeleted}},
+		{"ResourcePoolStatusRequest", "resourcepoolstatusrequests", "", []trait{cluster, pureStatus, conditional, returnsDeleted}},
 		{"ResourceSlice", "resourceslices", "", []trait{cluster, generation, returnsDeleted}},
 	},
 	"scheduling.k8s.io": {
-		{"CompositePodGroup", "compositepodgroups", "", []trait{status, conditional}},
-		{"PodGroup", "podgroups", "", []trait{status, conditional}},
+		{"CompositePodGroup", "compositepodgroups", "", []trait{pureStatus, conditional}},
+		{"PodGroup", "podgroups", "", []trait{pureStatus, conditional}},
 		{"PriorityClass", "priorityclasses", "pc", []trait{cluster, generation}},
 		{"Workload", "workloads", "", []trait{conditional}},
 	},
@@ -146,11 +149,11 @@ var builtins = map[string][]builtin{
 		{"CSINode", "csinodes", "", []trait{cluster, conditional, returnsDeleted}},
 		{"CSIStorageCapacity", "csistoragecapacities", "", []trait{conditional}},
 		{"StorageClass", "storageclasses", "sc", []trait{cluster, returnsDeleted}},
-		{"VolumeAttachment", "volumeattachments", "", []trait{cluster, status, conditional, returnsDeleted}},
+		{"VolumeAttachment", "volumeattachments", "", []trait{cluster, pureStatus, conditional, returnsDeleted}},
 		{"VolumeAttributesClass", "volumeattributesclasses", "vac", []trait{cluster, returnsDeleted}},
 	},
 	"storagemigration.k8s.io": {
-		{"StorageVersionMigration", "storageversionmigrations", "", []trait{cluster, status, conditional}},
+		{"StorageVersionMigration", "storageversionmigrations", "", []trait{cluster, pureStatus, conditional}},
 	},
 }
 
@@ -193,7 +196,7 @@ func (b builtin) resource(gvk schema.GroupVersionKind) endpoints.Resource {
 		GroupVersionKind: gvk,
 		Plural:           b.plural,
 		Namespaced:       !has(cluster),
-		Status:           has(status),
+		Status:           has(status) || has(pureStatus),
 		Generation:       has(generation),
 		Unconditional:    !has(conditional),
 		CreateOnUpdate:   has(createOnUpdate),
@@ -204,8 +207,16 @@ func (b builtin) resource(gvk schema.GroupVersionKind) endpoints.Resource {
 	if b.short != "" {
 		r.ShortNames = []string{b.short}
 	}
-	if gvk == corev1.SchemeGroupVersion.WithKind("Pod") {
+	if has(status) {
+		r.StatusMetadata = func(metav1.Object, metav1.Object) {}
+	}
+	switch gvk.GroupKind() {
+	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
 		r.GracePeriod = podGracePeriod
+		r.StatusMetadata = func(wanted, current metav1.Object) { wanted.SetOwnerReferences(current.GetOwnerReferences()) }
+	case appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind():
+		r.CountsAnnotations = true
+		r.StatusMetadata = func(wanted, current metav1.Object) { wanted.SetLabels(current.GetLabels()) }
 	}
 	return r
 }

@@ -28,7 +28,8 @@ import (
 //     version of a list or a bookmark by "now" if no object seen so far is newer,
 //     as other writers move the one of the genuine server;
 //   - UIDs, in the same way; times; continue tokens; generated names;
-//   - numbers of versions within messages;
+//   - within messages: numbers of versions, generated names, and whole objects
+//     that are quoted as a bad value;
 //   - managedFields, which ours does not track;
 //   - status.qosClass of pods, a default of that kind;
 //   - bookmarks other than the end of the initial events, as they are sent by
@@ -46,6 +47,8 @@ func newMasks() *masks {
 var (
 	uidPattern     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern    = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+	quotedPattern  = regexp.MustCompile(`"\{\\".*\}"`)
+	suffixPattern  = regexp.MustCompile(`\bA_[a-z0-9]{5}\b`)
 	versionPattern = regexp.MustCompile(`(current: |ResourceVersion in record \(|too old resource version: \d+ \()\d+`)
 )
 
@@ -131,6 +134,8 @@ func (m *masks) text(text string) string {
 	if timePattern.MatchString(text) {
 		return "<time>"
 	}
+	text = quotedPattern.ReplaceAllString(text, "<object>")
+	text = suffixPattern.ReplaceAllString(text, "A_<suffix>")
 	text = uidPattern.ReplaceAllStringFunc(text, func(uid string) string { return named(m.uids, uid, "uid") })
 	return versionPattern.ReplaceAllString(text, "$1<version>")
 }

@@ -33,17 +33,18 @@ type exchange struct {
 	// known are the differences that ours is meant to have, each with its
 	// reason: "code", "header", "body", or the path of a field in the body. All
 	// the rest is compared, and a difference that is none fails the test.
-	known map[string]string
-	// forget makes our server forget its history before the request, as the
-	// other one knows none from before its start.
-	forget bool
+	known differ
 }
 
-// answer is what a server said, its body with masks.
+// differ tells of known differences: where they are, and why.
+type differ map[string]string
+
+// answer is what a server said.
 type answer struct {
 	code    int
 	headers http.Header
-	body    any
+	body    any // decoded, see decode
+	err     error
 }
 
 // comparedHeaders are those that clients act on.
@@ -53,7 +54,6 @@ var comparedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "
 type side struct {
 	base   string
 	client *http.Client
-	forget func() error // nil for the genuine server
 	kept   map[string]string
 	mask   *masks
 }
@@ -91,12 +91,13 @@ func (s *side) fill(text string) string {
 }
 
 // do sends one request and reads the whole answer.
-func (s *side) do(t *testing.T, e exchange) (answer, error) {
-	if e.forget && s.forget != nil {
-		if err := s.forget(); err != nil {
-			return answer{}, err
-		}
-	}
+func (s *side) do(t *testing.T, e exchange) answer {
+	a, err := s.ask(t, e)
+	a.err = err
+	return a
+}
+
+func (s *side) ask(t *testing.T, e exchange) (answer, error) {
 	method, path, _ := strings.Cut(s.fill(e.send), " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(s.fill(e.body)))
 	if err != nil {
@@ -129,8 +130,7 @@ func (s *side) do(t *testing.T, e exchange) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("decode %q: %w", data, err)
 	}
-	s.keep(e.keep, body)
-	a.body = s.mask.apply(body)
+	a.body = body
 	return a, nil
 }
 
@@ -158,7 +158,6 @@ func TestOurServerAnswersAsKubeAPIServerDoes(t *testing.T) {
 	}
 	defer server.Stop()
 	genuine, ours := newSide(t, jsonConfig()), newSide(t, server.Config())
-	ours.forget = func() error { return server.Compact(t.Context()) }
 	for _, group := range exchanges() {
 		t.Run(group.name, func(t *testing.T) {
 			namespace := "fidelity-" + group.name
@@ -167,25 +166,49 @@ func TestOurServerAnswersAsKubeAPIServerDoes(t *testing.T) {
 			genuine.enter(namespace)
 			ours.enter(namespace)
 			// One after another, because each may need what those before have
-			// made: that is why these are no subtests.
-			for _, e := range group.exchanges {
-				compare(t, e, genuine, ours)
+			// made: that is why these are no subtests. Watches that follow each
+			// other last for a while and change nothing, so they run together.
+			for rest := group.exchanges; len(rest) > 0; {
+				n := 1
+				for n < len(rest) && isWatch(rest[n-1].send) && isWatch(rest[n].send) {
+					n++
+				}
+				compare(t, rest[:n], genuine, ours)
+				rest = rest[n:]
 			}
 		})
 	}
 }
 
-// compare sends one request to both servers at the same time.
-func compare(t *testing.T, e exchange, genuine, ours *side) {
+// compare sends requests to both servers, all at the same time, and compares
+// the answers.
+func compare(t *testing.T, together []exchange, genuine, ours *side) {
 	t.Helper()
-	var got, want answer
-	var gotErr, wantErr error
-	var both sync.WaitGroup
-	both.Go(func() { want, wantErr = genuine.do(t, e) })
-	both.Go(func() { got, gotErr = ours.do(t, e) })
-	both.Wait()
-	if gotErr != nil || wantErr != nil {
-		t.Errorf("%s: ours: %v; kube-apiserver: %v", e.does, gotErr, wantErr)
+	got, want := make([]answer, len(together)), make([]answer, len(together))
+	var all sync.WaitGroup
+	for i, e := range together {
+		all.Go(func() { want[i] = genuine.do(t, e) })
+		all.Go(func() { got[i] = ours.do(t, e) })
+	}
+	all.Wait()
+	for i, e := range together {
+		genuine.note(e, &want[i])
+		ours.note(e, &got[i])
+		judge(t, e, got[i], want[i])
+	}
+}
+
+// note keeps what later requests need of an answer, and masks it.
+func (s *side) note(e exchange, a *answer) {
+	s.keep(e.keep, a.body)
+	a.body = s.mask.apply(a.body)
+}
+
+// judge compares the answers to one request.
+func judge(t *testing.T, e exchange, got, want answer) {
+	t.Helper()
+	if got.err != nil || want.err != nil {
+		t.Errorf("%s: ours: %v; kube-apiserver: %v", e.does, got.err, want.err)
 		return
 	}
 	for where, reason := range e.known {
@@ -253,7 +276,7 @@ func (a answer) String() string {
 	if err := encoder.Encode(a.body); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%d %s\n%s", a.code, strings.Join(headers, ", "), body.String())
+	return fmt.Sprintf("%d %s\n%s", a.code, strings.Join(headers, ", "), strings.TrimSpace(body.String()))
 }
 
 // isWatch reports whether a path asks for a watch.

@@ -2,6 +2,7 @@ package endpoints
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -72,8 +73,9 @@ func (h *Handler) decodeBody(q *request) (runtime.Object, error) {
 		if q.query.Get("fieldValidation") == metav1.FieldValidationStrict {
 			toJSON = yaml.YAMLToJSONStrict
 		}
-		if data, err = toJSON(data); err != nil {
-			return nil, badRequest("the object provided is unrecognized (must be of type %s): %v", q.res.GroupVersionKind.Kind, err)
+		raw := data
+		if data, err = toJSON(raw); err != nil {
+			return nil, decodeError(q.res, nil, raw, err)
 		}
 	}
 	return h.decodeJSON(q, data)
@@ -82,29 +84,35 @@ func (h *Handler) decodeBody(q *request) (runtime.Object, error) {
 // decodeJSON turns JSON into an object of the resource, and treats unknown and
 // duplicate fields as fieldValidation says.
 func (h *Handler) decodeJSON(q *request, data []byte) (runtime.Object, error) {
-	res := q.res
-	if h.unstructured(res) {
-		return decodeUnstructured(res, data)
+	if h.unstructured(q.res) {
+		return decodeUnstructured(q.res, data)
 	}
-	obj, gvk, err := h.strict.Decode(data, &res.GroupVersionKind, res.New(h.scheme))
-	if runtime.IsStrictDecodingError(err) {
-		switch q.query.Get("fieldValidation") {
-		case metav1.FieldValidationStrict:
-			return nil, decodeError(res, gvk, data, err)
-		case metav1.FieldValidationIgnore:
-		default:
-			warn(q.w, err)
-		}
-		err = nil
-	}
+	obj, gvk, err := h.decodeTyped(q, data)
 	if err != nil {
-		return nil, decodeError(res, gvk, data, err)
+		return nil, decodeError(q.res, gvk, data, err)
 	}
-	if err := checkKind(res, gvk); err != nil {
+	if err := checkKind(q.res, gvk); err != nil {
 		return nil, err
 	}
-	obj.GetObjectKind().SetGroupVersionKind(res.GroupVersionKind)
+	obj.GetObjectKind().SetGroupVersionKind(q.res.GroupVersionKind)
 	return obj, nil
+}
+
+// decodeTyped is decodeJSON for typed objects of any kind. Its errors are those
+// of the decoder.
+func (h *Handler) decodeTyped(q *request, data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, gvk, err := h.strict.Decode(data, &q.res.GroupVersionKind, q.res.New(h.scheme))
+	if !runtime.IsStrictDecodingError(err) {
+		return obj, gvk, err
+	}
+	switch q.query.Get("fieldValidation") {
+	case metav1.FieldValidationStrict:
+		return nil, gvk, err
+	case metav1.FieldValidationIgnore:
+	default:
+		warn(q.w, err)
+	}
+	return obj, gvk, nil
 }
 
 // unstructured reports whether objects of r are unstructured.
@@ -204,7 +212,7 @@ func summary(data []byte) string {
 	case data[0] == '{':
 		return string(data) + cut
 	}
-	return fmt.Sprintf("hex dump: %x%s", data, cut)
+	return fmt.Sprintf("%x%s", data, cut)
 }
 
 // warn sends the problems in a strict decoding error as warning headers.
@@ -245,16 +253,32 @@ func decodeDeleteOptions(q *request) (*metav1.DeleteOptions, error) {
 			return nil, badRequest("decode the options of the delete: %v", err)
 		}
 		err = opts.Unmarshal(unknown.Raw)
-	case runtime.ContentTypeJSON, runtime.ContentTypeYAML:
-		// JSON is YAML, and an unknown field is no harm here.
-		err = yaml.Unmarshal(data, opts)
+	case runtime.ContentTypeYAML:
+		if data, err = yaml.YAMLToJSON(data); err == nil {
+			err = unmarshalDeleteOptions(data, opts)
+		}
+	case runtime.ContentTypeJSON:
+		err = unmarshalDeleteOptions(data, opts)
 	default:
 		return nil, unsupportedMediaType(objectTypes)
 	}
 	if err != nil {
-		return nil, badRequest("decode the options of the delete: %v", err)
+		return nil, badRequest("%v", err)
 	}
 	return opts, nil
+}
+
+// unmarshalDeleteOptions reads the options of a delete from JSON that calls
+// itself so, or nothing. An unknown field is no harm here.
+func unmarshalDeleteOptions(data []byte, opts *metav1.DeleteOptions) error {
+	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return err
+	}
+	if gvk.Kind != "" && gvk.Kind != "DeleteOptions" {
+		return runtime.NewNotRegisteredErrForKind(internalscheme.Scheme.Name(), *gvk)
+	}
+	return json.Unmarshal(data, opts)
 }
 
 // accessor returns the metadata of an object of r.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -119,7 +122,7 @@ func initialize(r *Resource, obj runtime.Object, m metav1.Object) {
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetSelfLink("")
 	m.SetManagedFields(nil)
-	m.SetGeneration(0)
+	// Where the server does not count generations, it keeps what it is sent.
 	if r.Generation {
 		m.SetGeneration(1)
 	}
@@ -132,14 +135,28 @@ func generateName(base string) string {
 
 // validateMeta checks the metadata of an object as kube-apiserver does for all
 // kinds. Most kinds want a DNS subdomain for a name; those of RBAC take what
-// fits into a path.
+// fits into a path. Built-in kinds want finalizers to name a domain.
 func validateMeta(r *Resource, m metav1.Object) field.ErrorList {
 	name := validation.NameIsDNSSubdomain
 	if r.GroupVersionKind.Group == "rbac.authorization.k8s.io" {
 		name = nameIsPathSegment
 	}
-	return validation.ValidateObjectMetaAccessor(m, r.Namespaced, name, field.NewPath("metadata"))
+	path := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(m, r.Namespaced, name, path)
+	if r.Custom {
+		return errs
+	}
+	for i, f := range m.GetFinalizers() {
+		if !strings.Contains(f, "/") && !slices.Contains(standardFinalizers, f) {
+			errs = append(errs, field.Invalid(path.Child("finalizers").Index(i), f,
+				"name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
 }
+
+// standardFinalizers are those that built-in kinds may have without a domain.
+var standardFinalizers = []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
 
 // nameIsPathSegment tells what keeps a name, or the beginning of one, from
 // being a segment of a path.

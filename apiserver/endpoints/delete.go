@@ -79,10 +79,39 @@ func (h *Handler) deleteObject(ctx context.Context, q *request, key types.Namesp
 		if err == nil {
 			obj, _, err = step(obj)
 		}
-	} else {
-		obj, err = store.Update(ctx, key, step)
+		return obj, removed, err
 	}
-	return obj, removed, err
+	obj, err = store.Update(ctx, key, step)
+	if err != nil || removed {
+		return obj, removed, err
+	}
+	return h.removeMarked(ctx, q, store, key, obj)
+}
+
+// removeMarked removes an object that a delete has just marked, if nothing holds
+// it: kinds with a grace period are always marked first, so that their watches
+// see both steps.
+func (h *Handler) removeMarked(ctx context.Context, q *request, store storage.Interface, key types.NamespacedName, marked runtime.Object) (runtime.Object, bool, error) {
+	done, err := isFinalized(q.res, marked)
+	if err != nil || !done {
+		return marked, false, err
+	}
+	mm, err := accessor(q.res, marked)
+	if err != nil {
+		return nil, false, err
+	}
+	last, err := store.Update(ctx, key, func(current runtime.Object) (runtime.Object, bool, error) {
+		cm, err := accessor(q.res, current)
+		if err != nil {
+			return nil, false, err
+		}
+		// Another object of the same name stays as it is.
+		return current, cm.GetUID() == mm.GetUID(), nil
+	})
+	if apierrors.IsNotFound(err) {
+		return marked, true, nil // somebody else was quicker
+	}
+	return last, true, err
 }
 
 // markDeleted decides what becomes of an object that is deleted: it returns
@@ -96,12 +125,12 @@ func markDeleted(r *Resource, current runtime.Object, opts *metav1.DeleteOptions
 	if err := checkDeletePreconditions(r, cm, opts.Preconditions); err != nil {
 		return nil, false, err
 	}
-	if cm.GetDeletionTimestamp() != nil {
+	if cm.GetDeletionTimestamp() != nil && r.GracePeriod != nil {
 		return shortenGrace(r, current, cm, opts)
 	}
 	grace := gracePeriod(r, current, opts)
 	finalizers := withGarbageCollection(cm.GetFinalizers(), opts)
-	if len(finalizers) == 0 && grace == 0 {
+	if len(finalizers) == 0 && r.GracePeriod == nil {
 		return current, true, nil
 	}
 	updated := current.DeepCopyObject()
@@ -109,10 +138,13 @@ func markDeleted(r *Resource, current runtime.Object, opts *metav1.DeleteOptions
 	if err != nil {
 		return nil, false, err
 	}
+	um.SetFinalizers(finalizers)
+	if cm.GetDeletionTimestamp() != nil {
+		return updated, false, nil
+	}
 	at := metav1.NewTime(time.Now().Add(time.Duration(grace) * time.Second)).Rfc3339Copy()
 	um.SetDeletionTimestamp(&at)
 	um.SetDeletionGracePeriodSeconds(&grace)
-	um.SetFinalizers(finalizers)
 	if g := um.GetGeneration(); g > 0 {
 		um.SetGeneration(g + 1)
 	}
@@ -161,9 +193,6 @@ func shortenGrace(r *Resource, current runtime.Object, cm metav1.Object, opts *m
 	if grace < 0 {
 		grace = 1
 	}
-	if grace == 0 && !held {
-		return current, true, nil
-	}
 	updated := current.DeepCopyObject()
 	um, err := accessor(r, updated)
 	if err != nil {
@@ -208,7 +237,7 @@ func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions) []st
 }
 
 // deleteCollection deletes all objects that the selectors of the request
-// select, and answers with their last states.
+// select, and answers with them as they were before.
 func (h *Handler) deleteCollection(ctx context.Context, q *request) error {
 	opts, err := deleteOptions(q)
 	if err != nil {
@@ -226,21 +255,16 @@ func (h *Handler) deleteCollection(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	deleted := storage.List{ResourceVersion: list.ResourceVersion, Continue: list.Continue, Remaining: list.Remaining}
 	for _, item := range list.Items {
 		m, err := accessor(q.res, item)
 		if err != nil {
 			return err
 		}
 		key := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
-		obj, _, err := h.deleteObject(ctx, q, key, opts)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+		// Those that others have deleted meanwhile are told, too.
+		if _, _, err := h.deleteObject(ctx, q, key, opts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		deleted.Items = append(deleted.Items, obj)
 	}
-	return h.respondList(ctx, q, deleted, out)
+	return h.respondList(ctx, q, list, out)
 }

@@ -43,9 +43,10 @@
 // Every write is one call of Update or Create of the storage, with the rules
 // applied to the current state inside. The server owns uid, creationTimestamp,
 // generation, deletionTimestamp and resourceVersion. A main resource keeps its
-// status, and a status subresource everything else. A delete of an object that
-// has finalizers, or a grace period, marks it; the write that removes the last
-// finalizer deletes it.
+// status, and a status subresource the spec, and of custom and newer built-in
+// kinds also the metadata. A delete of an object that has finalizers, or of a
+// kind with grace periods, marks it; the write that removes the last finalizer
+// deletes it.
 //
 // Objects of the storage are shared between requests and never changed here.
 package endpoints

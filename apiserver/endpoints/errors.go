@@ -36,6 +36,12 @@ func statusError(code int, reason metav1.StatusReason, format string, args ...an
 	}}
 }
 
+// genericError makes the error that kube-apiserver makes where it knows only the
+// code, or where the router below it has refused a request.
+func genericError(code int, message string) error {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+}
+
 func badRequest(format string, args ...any) error {
 	return statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest, format, args...)
 }

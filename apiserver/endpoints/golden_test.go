@@ -129,14 +129,44 @@ func TestUnknownPathsArePlainText404s(t *testing.T) {
 		"GET /", "GET /nope", "GET /apis/nope.example.com/v1/foos", "GET /apis/example.com/v2/widgets",
 		"GET /apis/example.com/v1/gadgets", "GET /apis/example.com/v1/widgets/a", "POST /apis/example.com/v1/widgets",
 		"GET " + widgetPath + "/a/scale", "GET " + widgetPath + "/a/status/x", "GET " + widgetPath + "//status",
-		"GET /api/v1/namespaces/default/nodes", "GET /api/v1/namespaces//pods", "GET /api/v2/pods", "GET /apis//v1/pods",
-		"GET /apis/nope", "GET /apis/example.com/v2", "GET /api/v1/namespaces/a/pods/b/status/c/d",
-		"GET /api/v1/namespaces/default/configmaps/a/status",
+		"GET /apis//v1/pods", "GET /apis/nope", "GET /apis/example.com/v2",
 	} {
 		method, url, _ := strings.Cut(path, " ")
 		w := a.call(method, url, "{}")
 		if w.Code != http.StatusNotFound || w.Body.String() != "404 page not found\n" || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%s: %d %q %q", path, w.Code, w.Header().Get("Content-Type"), w.Body)
+		}
+	}
+}
+
+func TestUnknownPathsOfBuiltinGroupsAreStatuses(t *testing.T) {
+	a := newAPI(t)
+	for _, path := range []string{
+		"GET /api/v1/namespaces/default/nodes", "GET /api/v1/namespaces//pods", "GET /api/v2/pods", "GET /api/v1/foos",
+		"GET /api/v1/namespaces/a/pods/b/status/c/d", "GET /api/v1/namespaces/default/configmaps/a/status",
+		"GET /api/v1/configmaps/a", "GET /apis/apps/v9/deployments",
+	} {
+		method, url, _ := strings.Cut(path, " ")
+		w := a.call(method, url, "{}")
+		const want = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`
+		if w.Code != http.StatusNotFound || strings.TrimSpace(w.Body.String()) != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestMethodsThatBuiltinResourcesDoNotHave(t *testing.T) {
+	a := newAPI(t)
+	const maps = "/api/v1/namespaces/default/configmaps"
+	for _, path := range []string{
+		"POST " + maps + "/a", "PUT " + maps, "PATCH " + maps, "HEAD " + maps + "/a", "OPTIONS " + maps,
+		"POST /api/v1/configmaps", "DELETE /api/v1/configmaps", "DELETE /apis/apps/v1/namespaces/default/deployments/a/status",
+	} {
+		method, url, _ := strings.Cut(path, " ")
+		w := a.call(method, url, "{}")
+		const want = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server does not allow this method on the requested resource","reason":"MethodNotAllowed","details":{},"code":405}`
+		if w.Code != http.StatusMethodNotAllowed || strings.TrimSpace(w.Body.String()) != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 }

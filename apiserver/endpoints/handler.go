@@ -126,19 +126,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t, ok := parsePath(r.URL.Path)
-	if !ok {
+	if !ok && t.resource.Version == "" {
 		notFound(rec)
+		return
+	}
+	if !ok {
+		h.notServed(rec, r, t.resource)
 		return
 	}
 	s := h.lookup(t.resource)
 	if s == nil {
-		notFound(rec)
+		h.notServed(rec, r, t.resource)
 		return
 	}
 	query := r.URL.Query()
 	verb, found, err := t.forResource(r.Method, &s.Resource, wantsWatch(query))
 	if !found {
-		notFound(rec)
+		h.notServed(rec, r, t.resource)
 		return
 	}
 	q := &request{Request: r, w: rec, res: &s.Resource, srv: s, verb: verb, target: t, query: query}
@@ -277,6 +281,28 @@ func (h *Handler) writeStatus(w *recorder, r *http.Request, err error) {
 // under.
 func notFound(w http.ResponseWriter) {
 	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// notServed answers a request for what its group does not serve. Groups of
+// built-in resources have a Status for that.
+func (h *Handler) notServed(w *recorder, r *http.Request, gvr schema.GroupVersionResource) {
+	if h.isBuiltin(gvr.Group) {
+		h.writeStatus(w, r, genericError(http.StatusNotFound, ""))
+		return
+	}
+	notFound(w)
+}
+
+// isBuiltin reports whether a group has built-in resources.
+func (h *Handler) isBuiltin(group string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for gvr, s := range h.resources {
+		if gvr.Group == group && !s.Custom {
+			return true
+		}
+	}
+	return false
 }
 
 // key is the object that the path of a request names.

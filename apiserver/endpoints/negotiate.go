@@ -83,16 +83,31 @@ const (
 // nil for answers that are about no resource.
 func negotiate(req *http.Request, r *Resource, s shape) (output, error) {
 	pretty := wantsPretty(req)
+	known := false
 	for _, c := range parseAccept(req.Header.Get("Accept")) {
 		if out, ok := c.accept(r, s); ok {
 			out.pretty = pretty && s != shapeWatch
 			return out, nil
 		}
+		known = known || c.media == "*/*" || slices.Contains(objectTypes, c.media)
+	}
+	if r != nil && !r.Custom && !known {
+		return output{}, notRouted(s)
 	}
 	if s == shapeWatch {
 		return output{}, notAcceptable(streamTypes)
 	}
 	return output{}, notAcceptable(objectTypes)
+}
+
+// notRouted is the answer for a built-in resource if Accept names no media type
+// that it has in any shape: there the router below kube-apiserver answers.
+func notRouted(s shape) error {
+	types := objectTypes
+	if s != shapeObject {
+		types = slices.Concat(objectTypes, streamTypes)
+	}
+	return genericError(http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(types, ", "))
 }
 
 // accept returns the form that the clause asks for, if it can be had.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -53,7 +56,11 @@ func (h *Handler) patch(ctx context.Context, q *request) error {
 		return err
 	}
 	updated, err := h.write(ctx, q, isDryRun(opts.DryRun), func(current runtime.Object) (runtime.Object, error) {
-		return h.patchObject(q, current, apply)
+		obj, err := apply(current)
+		if err != nil {
+			return nil, err
+		}
+		return obj, checkName(q, obj)
 	})
 	if err != nil {
 		return err
@@ -72,26 +79,36 @@ func checkPatchType(r *Resource, patchType types.PatchType) error {
 			return nil
 		}
 	}
-	return unsupportedMediaType(accepted)
+	if r.Custom {
+		return unsupportedMediaType(accepted)
+	}
+	return genericError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 }
 
-// patcher reads a patch and returns what applies it to JSON.
-func (h *Handler) patcher(q *request, patchType types.PatchType, data []byte) (func(current []byte) ([]byte, error), error) {
-	switch patchType {
-	case types.JSONPatchType:
-		return jsonPatcher(data)
-	case types.StrategicMergePatchType:
-		if !json.Valid(data) {
-			return nil, badRequest("error decoding patch: it is not JSON")
-		}
-		return func(current []byte) ([]byte, error) {
-			patched, err := strategicpatch.StrategicMergePatch(current, data, q.res.New(h.scheme))
-			if err != nil {
-				return nil, badRequest("%v", err)
-			}
-			return patched, nil
-		}, nil
+// patcher reads a patch and returns what applies it to an object, which stays
+// as it is.
+func (h *Handler) patcher(q *request, patchType types.PatchType, data []byte) (func(runtime.Object) (runtime.Object, error), error) {
+	if !json.Valid(data) {
+		return nil, badRequest("invalid JSON patch")
 	}
+	apply := mergePatcher
+	switch patchType {
+	case types.StrategicMergePatchType:
+		return h.strategicPatcher(q, data)
+	case types.JSONPatchType:
+		apply = jsonPatcher
+	}
+	patch, err := apply(data)
+	if err != nil {
+		return nil, err
+	}
+	return func(current runtime.Object) (runtime.Object, error) {
+		return h.patchJSON(q, current, patch)
+	}, nil
+}
+
+// mergePatcher returns what applies a merge patch to JSON.
+func mergePatcher(data []byte) (func(current []byte) ([]byte, error), error) {
 	var merge map[string]any
 	if err := json.Unmarshal(data, &merge); err != nil {
 		return nil, badRequest("error decoding patch: %v", err)
@@ -105,7 +122,7 @@ func (h *Handler) patcher(q *request, patchType types.PatchType, data []byte) (f
 	}, nil
 }
 
-// jsonPatcher is patcher for JSON patches.
+// jsonPatcher returns what applies a JSON patch to JSON.
 func jsonPatcher(data []byte) (func(current []byte) ([]byte, error), error) {
 	var ops []jsonPatchOp
 	if err := json.Unmarshal(data, &ops); err != nil {
@@ -122,14 +139,14 @@ func jsonPatcher(data []byte) (func(current []byte) ([]byte, error), error) {
 	return func(current []byte) ([]byte, error) {
 		patched, err := patch.Apply(current)
 		if err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return nil, genericError(http.StatusUnprocessableEntity, err.Error())
 		}
 		return patched, nil
 	}, nil
 }
 
-// patchObject applies a patch to an object, which stays as it is.
-func (h *Handler) patchObject(q *request, current runtime.Object, apply func([]byte) ([]byte, error)) (runtime.Object, error) {
+// patchJSON applies a patch of JSON to an object.
+func (h *Handler) patchJSON(q *request, current runtime.Object, apply func([]byte) ([]byte, error)) (runtime.Object, error) {
 	var buf bytes.Buffer
 	if err := encodeJSON(withKind(current, q.res.GroupVersionKind), &buf); err != nil {
 		return nil, fmt.Errorf("encode %s for a patch: %w", q.res.GroupResource(), err)
@@ -138,10 +155,72 @@ func (h *Handler) patchObject(q *request, current runtime.Object, apply func([]b
 	if err != nil {
 		return nil, err
 	}
-	obj, err := h.decodeJSON(q, patched)
-	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), string(patched), err.Error())})
+	if h.unstructured(q.res) {
+		obj, err := decodeUnstructured(q.res, patched)
+		if err != nil {
+			return nil, invalidPatch(string(patched), err)
+		}
+		return obj, nil
 	}
-	return obj, checkName(q, obj)
+	obj, gvk, err := h.decodeTyped(q, patched)
+	if err == nil {
+		err = checkKind(q.res, gvk)
+	}
+	if err != nil {
+		return nil, invalidPatch(string(patched), err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(q.res.GroupVersionKind)
+	return obj, nil
+}
+
+// strategicPatcher is patcher for strategic merge patches, which know the Go
+// type.
+func (h *Handler) strategicPatcher(q *request, data []byte) (func(runtime.Object) (runtime.Object, error), error) {
+	var patch map[string]any
+	if err := utiljson.Unmarshal(data, &patch); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	converter := runtime.DefaultUnstructuredConverter
+	return func(current runtime.Object) (runtime.Object, error) {
+		original, err := converter.ToUnstructured(current)
+		if err != nil {
+			return nil, fmt.Errorf("convert %s for a patch: %w", q.res.GroupResource(), err)
+		}
+		obj := q.res.New(h.scheme)
+		merged, err := strategicpatch.StrategicMergeMapPatch(original, runtime.DeepCopyJSON(patch), obj)
+		if err != nil {
+			return nil, strategicError(err)
+		}
+		validation := q.query.Get("fieldValidation")
+		err = converter.FromUnstructuredWithValidation(merged, obj, validation != metav1.FieldValidationIgnore)
+		if runtime.IsStrictDecodingError(err) && validation != metav1.FieldValidationStrict {
+			warn(q.w, err)
+			err = nil
+		}
+		if err != nil {
+			return nil, invalidPatch(fmt.Sprintf("%+v", patch), err)
+		}
+		obj.GetObjectKind().SetGroupVersionKind(q.res.GroupVersionKind)
+		return obj, nil
+	}, nil
+}
+
+// invalidPatch is the answer to a patch that makes no object of the kind.
+func invalidPatch(value string, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), value, err.Error())})
+}
+
+// strategicError tells apart, as kube-apiserver does, why a strategic merge
+// patch cannot be merged. What it does not know becomes a 500.
+func strategicError(err error) error {
+	switch {
+	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
+		return badRequest("%v", err)
+	case errors.Is(err, mergepatch.ErrNoListOfLists):
+		return genericError(http.StatusUnprocessableEntity, err.Error())
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,14 +32,21 @@ type Resource struct {
 	Namespaced bool
 	// Status is whether it has a status subresource: then writes to the
 	// object leave its status alone, and writes to the subresource leave all
-	// the rest alone.
+	// the rest alone, except for StatusMetadata.
 	Status bool
 	// Custom is whether it behaves as resources from a
 	// CustomResourceDefinition do: no protobuf, no strategic merge patch.
 	Custom bool
+	// StatusMetadata, if not nil, says that a write to the status subresource
+	// changes labels, annotations, finalizers and owners as well, as it does
+	// for the older built-in kinds. It is called with the metadata as it is to
+	// become and as it is, and takes back what may not be changed.
+	StatusMetadata func(wanted, current metav1.Object)
 	// Generation is whether the server counts in metadata.generation the
 	// changes outside metadata and status.
 	Generation bool
+	// CountsAnnotations is whether it counts changes of annotations, too.
+	CountsAnnotations bool
 	// Unconditional is whether an update may come without a resource version.
 	Unconditional bool
 	// CreateOnUpdate is whether an update of an object that does not exist
@@ -92,9 +100,13 @@ func (r *Resource) checkFields(selector fields.Selector) error {
 		if req.Field == "metadata.name" || req.Field == "metadata.namespace" {
 			continue
 		}
-		if _, ok := r.Fields[req.Field]; !ok {
-			return badRequest("field label not supported: %s", req.Field)
+		if _, ok := r.Fields[req.Field]; ok {
+			continue
 		}
+		if len(r.Fields) == 0 && !r.Custom {
+			return badRequest(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, req.Field)
+		}
+		return badRequest("field label not supported: %s", req.Field)
 	}
 	return nil
 }
@@ -207,6 +219,12 @@ func clearStatus(obj runtime.Object) {
 	if field := reflect.ValueOf(obj).Elem().FieldByName("Status"); field.IsValid() {
 		field.SetZero()
 	}
+}
+
+// sameGeneration reports whether nothing has changed that counts.
+func (r *Resource) sameGeneration(a, b runtime.Object, am, bm metav1.Object) bool {
+	return r.sameContent(a, b) &&
+		(!r.CountsAnnotations || equality.Semantic.DeepEqual(am.GetAnnotations(), bm.GetAnnotations()))
 }
 
 // sameContent reports whether two objects of r are equal outside metadata,

@@ -24,7 +24,8 @@ type target struct {
 //
 //	/api/v1|/apis/<group>/<version> [/watch] [/namespaces/<ns>] /<resource> [/<name> [/<subresource>]]
 //
-// and returns false for any other.
+// and returns false for any other; if that has at least a group and a version,
+// it returns them.
 func parsePath(path string) (target, bool) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var t target
@@ -45,7 +46,7 @@ func parsePath(path string) (target, bool) {
 	// namespaces/<name>/status is a subresource of the namespace itself.
 	if parts[0] == "namespaces" && len(parts) > 2 && (t.resource.Group != "" || parts[2] != "status" || len(parts) > 3) {
 		if parts[1] == "" {
-			return target{}, false
+			return t, false
 		}
 		t.namespace, parts = parts[1], parts[2:]
 	}
@@ -53,7 +54,7 @@ func parsePath(path string) (target, bool) {
 	for i, field := range []*string{&t.name, &t.subresource} {
 		if len(parts) > i+1 {
 			if *field = parts[i+1]; *field == "" {
-				return target{}, false
+				return t, false
 			}
 		}
 	}
@@ -84,16 +85,14 @@ func (t target) forResource(method string, r *Resource, watching bool) (verb str
 	if everywhere && t.name != "" {
 		return "", false, nil
 	}
-	if method == http.MethodHead {
+	if method == http.MethodHead && r.Custom {
 		method = http.MethodGet
 	}
 	verb = map[string]string{
 		http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update",
 		http.MethodPatch: "patch", http.MethodDelete: "delete",
 	}[method]
-	notSupported := func() (string, bool, error) {
-		return verb, true, apierrors.NewMethodNotSupported(r.GroupResource(), verb)
-	}
+	notSupported := func() (string, bool, error) { return verb, true, notSupported(r, verb) }
 	switch {
 	case verb == "" || t.watch && verb != "get":
 		return notSupported()
@@ -113,6 +112,15 @@ func (t target) forResource(method string, r *Resource, watching bool) (verb str
 	return t.forCollection(verb, everywhere, watching, r)
 }
 
+// notSupported is the answer to a method that is not possible. For built-in
+// resources it is that of the router below kube-apiserver.
+func notSupported(r *Resource, verb string) error {
+	if !r.Custom {
+		return genericError(http.StatusMethodNotAllowed, "")
+	}
+	return apierrors.NewMethodNotSupported(r.GroupResource(), verb)
+}
+
 // forCollection is forResource for paths without a name.
 func (t target) forCollection(verb string, everywhere, watching bool, r *Resource) (string, bool, error) {
 	switch verb {
@@ -122,12 +130,18 @@ func (t target) forCollection(verb string, everywhere, watching bool, r *Resourc
 		}
 		return "list", true, nil
 	case "create":
+		if everywhere && !r.Custom {
+			return verb, true, notSupported(r, verb)
+		}
 		return verb, !everywhere, nil
 	case "delete":
 		if everywhere {
-			return verb, true, apierrors.NewMethodNotSupported(r.GroupResource(), "deletecollection")
+			return verb, true, notSupported(r, "deletecollection")
 		}
 		return "deletecollection", true, nil
+	}
+	if !r.Custom {
+		return verb, true, notSupported(r, verb)
 	}
 	return verb, !everywhere, badRequest("name must be provided")
 }

