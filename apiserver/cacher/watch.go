@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +35,7 @@ func (c *Cacher) Watch(ctx context.Context, opts storage.WatchOptions) (storage.
 	}
 	w := &watcher{
 		cache: c, ctx: ctx, selection: opts.Selection, bookmarks: opts.Bookmarks,
-		stopped: make(chan struct{}),
+		hurry: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	newest := opts.ResourceVersion == ""
 	if newest {
@@ -106,6 +107,11 @@ type watcher struct {
 	due   time.Time
 	asked bool
 	timer *time.Timer
+
+	// delivered and hurry are for [storage.Follower]: how far the receiver has
+	// come for sure, and a wish to look again and tell a bookmark.
+	delivered atomic.Uint64
+	hurry     chan struct{}
 
 	read   [readBatch]*history.Change[entry]
 	events []storage.Event
@@ -183,6 +189,7 @@ func (w *watcher) step() error {
 		return io.EOF
 	}
 	// Everything up to revision has been told.
+	w.delivered.Store(revision)
 	if told, err := w.tellBookmark(revision); told || err != nil {
 		return err
 	}
@@ -270,6 +277,21 @@ func (w *watcher) tellChange(change *history.Change[entry]) error {
 	return nil
 }
 
+// Advance implements [storage.Follower].
+func (w *watcher) Advance(ctx context.Context, version uint64) error {
+	if err := w.cache.wait(ctx, version); err != nil {
+		return err
+	}
+	select {
+	case w.hurry <- struct{}{}:
+	default: // It is asked already.
+	}
+	return nil
+}
+
+// Delivered implements [storage.Follower].
+func (w *watcher) Delivered() uint64 { return w.delivered.Load() }
+
 // sleep waits for changes, or for the next bookmark to be due.
 func (w *watcher) sleep(changed <-chan struct{}) error {
 	var due <-chan time.Time
@@ -286,6 +308,8 @@ func (w *watcher) sleep(changed <-chan struct{}) error {
 	select {
 	case <-changed:
 	case <-due:
+	case <-w.hurry:
+		w.due = time.Now()
 	case <-w.stopped:
 		return io.EOF
 	case <-w.ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,8 +75,12 @@ type storeWatch struct {
 	initial    []KeyValue
 	initialEnd bool
 	// told is the version that the receiver has come to.
-	told    uint64
-	backend BackendWatch
+	told uint64
+	// passed is the version up to which nothing is left to tell, and delivered
+	// what the receiver has confirmed of it.
+	passed    uint64
+	delivered atomic.Uint64
+	backend   BackendWatch
 	events  []Event
 	err     error
 
@@ -152,10 +157,13 @@ func (w *storeWatch) fill() error {
 		w.initialEnd = false
 		return w.bookmark(w.told, true)
 	}
+	w.passed = max(w.passed, w.told)
+	w.delivered.Store(w.passed)
 	batch, err := w.backend.Next()
 	if err != nil {
 		return err
 	}
+	w.passed = max(w.passed, batch.Progress)
 	for _, c := range batch.Changes {
 		if err := w.change(c); err != nil {
 			return err
@@ -239,6 +247,14 @@ func (w *storeWatch) Stop() {
 		w.backend.Stop()
 	}
 }
+
+// Advance implements [Follower].
+func (w *storeWatch) Advance(ctx context.Context, _ uint64) error {
+	return w.store.backend.RequestProgress(ctx, w.store.prefix+w.selection.scope())
+}
+
+// Delivered implements [Follower].
+func (w *storeWatch) Delivered() uint64 { return w.delivered.Load() }
 
 func (w *storeWatch) isStopped() bool {
 	w.mu.Lock()

@@ -97,6 +97,19 @@ type Watch interface {
 	Stop()
 }
 
+// Follower is a [Watch] that knows how far its receiver has come. The watches of
+// this module are Followers; its methods may be called from any goroutine.
+type Follower interface {
+	// Advance makes the watch notice that nothing is left to tell up to a
+	// version, which must have been reached by the storage, and send a
+	// bookmark that says so if it sends any. It does not wait for that, but
+	// for the state that the watch reads from to come so far.
+	Advance(ctx context.Context, version uint64) error
+	// Delivered is a version up to which every event has been returned by
+	// Next and dealt with, because Next was called again.
+	Delivered() uint64
+}
+
 // Event is one event of a watch.
 type Event struct {
 	// Type is Added, Modified, Deleted or Bookmark.
