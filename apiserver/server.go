@@ -174,6 +174,23 @@ func (s *Server) Compact(ctx context.Context) error {
 	return nil
 }
 
+// CatchUp waits until every open watch whose request which accepts (nil means
+// all of them) has been told everything that was committed before the call, and
+// returns the newest resource version of that moment. Watches that permit
+// bookmarks are sent one, so that clients know the version, too, if they have
+// not been told of it by an event. A client that has no watch open at the moment
+// is not waited for. If ctx ends, the error names the watches that lag.
+func (s *Server) CatchUp(ctx context.Context, which func(endpoints.Request) bool) (version uint64, err error) {
+	version, err = s.stores.backend.CurrentRevision(ctx)
+	if err == nil {
+		err = s.handler.CatchUp(ctx, version, which)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("catch up: %w", err)
+	}
+	return version, nil
+}
+
 // Backend is the storage below all resources, for tests that want to look at
 // it.
 func (s *Server) Backend() storage.Backend { return s.stores.backend }

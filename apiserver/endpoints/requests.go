@@ -3,6 +3,7 @@ package endpoints
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -13,6 +14,9 @@ const maxRequests = 20_000
 
 // Request is what a [Handler] remembers of a request to a resource.
 type Request struct {
+	// Number counts the requests, from 1, and Time is when the answer began.
+	Number int
+	Time   time.Time
 	// Verb is get, list, watch, create, update, patch, delete or
 	// deletecollection.
 	Verb string
@@ -34,6 +38,7 @@ type Request struct {
 // requestLog remembers requests in the order in which their answers began.
 type requestLog struct {
 	mu       sync.Mutex
+	count    int
 	requests []Request
 }
 
@@ -43,7 +48,16 @@ func (l *requestLog) add(q *request, code int) {
 	if len(l.requests) >= maxRequests {
 		l.requests = slices.Delete(l.requests, 0, maxRequests/2)
 	}
-	l.requests = append(l.requests, Request{
+	l.count++
+	r := q.record(code)
+	r.Number = l.count
+	l.requests = append(l.requests, r)
+}
+
+// record is what is remembered of a request.
+func (q *request) record(code int) Request {
+	return Request{
+		Time:        time.Now(),
 		Verb:        q.verb,
 		Resource:    q.resource,
 		Namespace:   q.namespace,
@@ -53,7 +67,15 @@ func (l *requestLog) add(q *request, code int) {
 		Query:       q.URL.RawQuery,
 		UserAgent:   q.UserAgent(),
 		Code:        code,
-	})
+	}
+}
+
+// target is the path and query of a request.
+func (r Request) target() string {
+	if r.Query == "" {
+		return r.Path
+	}
+	return r.Path + "?" + r.Query
 }
 
 // Requests returns the requests to resources answered so far, in the order in

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"heliograph.example/apiserver/fault"
@@ -42,7 +40,8 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout(opts))
 	defer cancel()
-	defer h.watches.add(q.res.GroupResource(), cancel)()
+	open, remove := h.watches.add(q, cancel)
+	defer remove()
 
 	w, err := store.Watch(ctx, storage.WatchOptions{
 		Selection:         sel,
@@ -60,6 +59,7 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 		return s.fail(err)
 	}
 	defer w.Stop()
+	open.follow(w)
 	return s.run(ctx, w)
 }
 
@@ -208,49 +208,4 @@ func (s *stream) fail(err error) error {
 	}
 	s.buf = framed
 	return s.flush()
-}
-
-// watchSet knows the open watches, so that they can be ended.
-type watchSet struct {
-	mu   sync.Mutex
-	next int
-	open map[int]openWatch
-}
-
-type openWatch struct {
-	resource schema.GroupResource
-	end      context.CancelFunc
-}
-
-// add remembers a watch until the function that it returns is called.
-func (w *watchSet) add(resource schema.GroupResource, end context.CancelFunc) (remove func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open == nil {
-		w.open = make(map[int]openWatch)
-	}
-	id := w.next
-	w.next++
-	w.open[id] = openWatch{resource, end}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.open, id)
-	}
-}
-
-// DropWatches ends all open watches of a resource, in all its versions, as a
-// server does that closes its connections: the streams end cleanly. It returns
-// how many there were, and does not wait for them.
-func (h *Handler) DropWatches(resource schema.GroupResource) int {
-	h.watches.mu.Lock()
-	defer h.watches.mu.Unlock()
-	n := 0
-	for _, w := range h.watches.open {
-		if w.resource == resource {
-			w.end()
-			n++
-		}
-	}
-	return n
 }

@@ -81,8 +81,8 @@ type storeWatch struct {
 	passed    uint64
 	delivered atomic.Uint64
 	backend   BackendWatch
-	events  []Event
-	err     error
+	events    []Event
+	err       error
 
 	mu      sync.Mutex
 	stopped bool
