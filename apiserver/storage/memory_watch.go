@@ -14,8 +14,8 @@ import (
 const memoryBatch = 64
 
 // memoryWatch is a cursor on the history of a Memory. It has no goroutine and
-// no queue. Its fields next, pending and progress belong to the lock of the
-// Memory.
+// no queue. Its fields next, pending, progress and ended belong to the lock of
+// the Memory.
 type memoryWatch struct {
 	memory *Memory
 	ctx    context.Context
@@ -28,6 +28,8 @@ type memoryWatch struct {
 	pending  bool
 	next     uint64
 	progress bool
+	// ended says that the history it reads has been replaced.
+	ended bool
 
 	signal   chan struct{}
 	stopped  chan struct{}
@@ -112,6 +114,10 @@ func (w *memoryWatch) Next() (Batch, error) {
 func (w *memoryWatch) collect() (b Batch, more bool, err error) {
 	h := w.memory.history
 	w.memory.mu.Lock()
+	if w.ended {
+		w.memory.mu.Unlock()
+		return Batch{}, false, io.EOF
+	}
 	if w.pending {
 		read, ok := h.Read(w.next, w.read)
 		if !ok {
