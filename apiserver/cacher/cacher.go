@@ -49,10 +49,9 @@ type Options struct {
 // from memory what it can. See the package documentation for its rules. It is
 // safe for use by several goroutines.
 type Cacher struct {
-	store     *storage.Store
-	of        storage.StoreOptions
-	resource  string
-	reflector *reflector.Reflector[runtime.Object]
+	store    *storage.Store
+	of       storage.StoreOptions
+	resource string
 
 	// wanted is closed by the first request that needs the cache.
 	wanted   chan struct{}
@@ -66,8 +65,15 @@ type Cacher struct {
 	// began is the version of the first list, as long as everything since is
 	// in the window, and 0 afterwards.
 	began uint64
-	// ready is set by the first complete list, and stopped by the end of Run.
+	// reader feeds the cache, and reading is its run, nil while there is none.
+	reader  *reflector.Reflector[runtime.Object]
+	reading *reading
+	// ready is set by a complete list, and stopped by the end of Run.
 	ready, stopped, running bool
+	// unready is when the cache began to wait for a complete list.
+	unready time.Time
+	// What tests do to the cache: see fault.go.
+	faults
 	// changed is closed and replaced when there are changes to tell, or when
 	// watchers have to end.
 	changed chan struct{}
@@ -98,36 +104,10 @@ func New(store *storage.Store, opts Options) (*Cacher, error) {
 		window:   history.New[entry](0, history.Limits{Min: opts.Window, Max: windowMax * opts.Window, Age: windowAge}),
 		changed:  make(chan struct{}),
 	}
-	var err error
-	c.reflector, err = reflector.New(source{store}, sink{c}, reflector.Options[runtime.Object]{Name: c.resource})
-	if err != nil {
-		return nil, fmt.Errorf("watch cache of %s: %w", c.resource, err)
+	if err := c.renew(); err != nil {
+		return nil, err
 	}
 	return c, nil
-}
-
-// Run keeps the cache until ctx ends; then all watches end, and requests that
-// need the cache are refused. It must be called exactly once, in a goroutine
-// that the caller waits for. Until a request needs the cache, Run only waits for
-// one: a resource that nobody reads costs one parked goroutine.
-func (c *Cacher) Run(ctx context.Context) error {
-	c.mu.Lock()
-	again := c.running
-	c.running = true
-	c.mu.Unlock()
-	if again {
-		return fmt.Errorf("%s: %w", c.resource, ErrRunning)
-	}
-	defer c.stop()
-	select {
-	case <-c.wanted:
-	case <-ctx.Done():
-		return nil
-	}
-	if err := c.reflector.Run(ctx); err != nil {
-		return fmt.Errorf("watch cache of %s: %w", c.resource, err)
-	}
-	return nil
 }
 
 func (c *Cacher) stop() {
@@ -155,7 +135,12 @@ func (c *Cacher) wakeReaders() {
 }
 
 // Status tells what the reflector that feeds the cache is doing.
-func (c *Cacher) Status() reflector.Status { return c.reflector.Status() }
+func (c *Cacher) Status() reflector.Status {
+	c.mu.RLock()
+	reader := c.reader
+	c.mu.RUnlock()
+	return reader.Status()
+}
 
 // DropHistory forgets all changes up to now, as if the window were full of
 // newer ones: a watch from an older version is told that it is too old, and a

@@ -44,8 +44,13 @@
 // # When it cannot
 //
 // A cache that does not become ready within three seconds refuses lists and
-// watches with a 429 that says to retry after a second; gets go to the store. A
-// version that is not reached within three seconds is a 504 with the cause
+// watches with a 429, whose Retry-After grows from a second to half a minute;
+// gets and pages of lists without a selector go to the store. A version that is
+// not reached within three seconds is a 504 with the cause
 // ResourceVersionTooLarge. After the end of Run all requests that need the cache
 // are refused with a 503.
+//
+// Tests bring these about: [Cacher.Freeze] makes the cache lag until
+// [Cacher.Thaw], [Cacher.Suspend] takes its state away until [Cacher.Resume],
+// and [Cacher.DropHistory] its past.
 package cacher

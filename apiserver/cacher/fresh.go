@@ -3,6 +3,7 @@ package cacher
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +21,8 @@ const (
 
 // freshness is how far the cache has come.
 type freshness struct {
-	ready, stopped bool
-	revision       uint64
+	ready, stopped, refusing bool
+	revision                 uint64
 }
 
 func (f freshness) reached(version uint64) bool { return f.ready && f.revision >= version }
@@ -47,13 +48,13 @@ func (c *Cacher) freshness() freshness {
 }
 
 func (c *Cacher) freshnessLocked() freshness {
-	return freshness{ready: c.ready, stopped: c.stopped, revision: c.window.Revision()}
+	return freshness{ready: c.ready, stopped: c.stopped, refusing: c.refusing, revision: c.window.Revision()}
 }
 
 // wait waits until the cache has reached a version; 0 means until it is ready.
 // The error is a 504 with the cause ResourceVersionTooLarge if it has not come so
-// far within three seconds, a 429 if it has not become ready at all, and a 503
-// if it has been stopped.
+// far within three seconds, a 429 if it has not become ready at all (without
+// waiting if it is not to), and a 503 if it has been stopped.
 func (c *Cacher) wait(ctx context.Context, version uint64) error {
 	c.want()
 	f, moved := c.look(version)
@@ -70,6 +71,9 @@ func (c *Cacher) wait(ctx context.Context, version uint64) error {
 		}
 		if f.reached(version) {
 			return nil
+		}
+		if f.refusing {
+			return c.notReady()
 		}
 		if f.ready && !asked {
 			asked = true
@@ -99,5 +103,16 @@ func (c *Cacher) stale(version uint64) error {
 	if f := c.freshness(); f.ready {
 		return storage.NewTooLargeError(version, f.revision, 1)
 	}
-	return apierrors.NewTooManyRequests(fmt.Sprintf("storage is (re)initializing: %s", c.reflector.Status().Explain()), 1)
+	return c.notReady()
+}
+
+// notReady is the 429 of a cache that has no state. As kube-apiserver does, it
+// asks for the more patience the longer that has lasted: from one second to half
+// a minute, which is reached after one.
+func (c *Cacher) notReady() error {
+	c.mu.RLock()
+	down := time.Since(c.unready)
+	c.mu.RUnlock()
+	retry := int(min(math.Exp(0.06*down.Seconds()), 30))
+	return apierrors.NewTooManyRequests(fmt.Sprintf("storage is (re)initializing: %s", c.Status().Explain()), retry)
 }

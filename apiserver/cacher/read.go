@@ -60,7 +60,7 @@ func (c *Cacher) List(ctx context.Context, opts storage.ListOptions) (storage.Li
 		}
 	}
 	if err := c.wait(ctx, version); err != nil {
-		if newest && tooLarge(err) {
+		if newest && tooLarge(err) || spares(q, err) {
 			// The cache lags: the store can still answer.
 			return c.store.List(ctx, opts)
 		}
@@ -83,7 +83,7 @@ func (c *Cacher) listExact(ctx context.Context, q storage.ListQuery, opts storag
 		return c.store.List(ctx, opts)
 	}
 	if err := c.wait(ctx, q.Exact); err != nil {
-		if current, _ := c.store.CurrentRevision(ctx); tooLarge(err) && q.Exact <= current {
+		if current, _ := c.store.CurrentRevision(ctx); tooLarge(err) && q.Exact <= current || spares(q, err) {
 			return c.store.List(ctx, opts)
 		}
 		return storage.List{}, err
@@ -99,6 +99,12 @@ func (c *Cacher) listExact(ctx context.Context, q storage.ListQuery, opts storag
 		return storage.List{}, err
 	}
 	return c.page(ctx, q, view)
+}
+
+// spares reports whether the store answers a list in place of a cache that is
+// not ready: kube-apiserver lets it do so for pages, which cost little.
+func spares(q storage.ListQuery, err error) bool {
+	return apierrors.IsTooManyRequests(err) && q.Limit > 0 && !q.ByContent()
 }
 
 // page picks what the query asks for out of one state.

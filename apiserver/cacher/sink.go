@@ -27,7 +27,9 @@ var _ reflector.Sink[runtime.Object] = sink{}
 // that state, window and version never disagree, and then wakes whoever waits.
 func (s sink) Push(deltas []deltafifo.Delta[runtime.Object]) error {
 	c := s.cache
-	c.mu.Lock()
+	if err := c.lockThawed(); err != nil {
+		return err
+	}
 	defer c.mu.Unlock()
 	next, revision, ready := c.window.Next(), c.window.Revision(), c.ready
 	for i := range deltas {
