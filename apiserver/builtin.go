@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +32,7 @@ const (
 	conditional                 // an update needs a resource version
 	createOnUpdate              // an update may create
 	returnsDeleted              // a delete answers with the object
+	orphans                     // a delete leaves dependents as orphans unless it says otherwise
 )
 
 // builtin describes a built-in kind in all its versions.
@@ -57,7 +59,7 @@ var builtins = map[string][]builtin{
 		{"PersistentVolumeClaim", "persistentvolumeclaims", "pvc", []trait{status, returnsDeleted}},
 		{"Pod", "pods", "po", []trait{status, generation, returnsDeleted}},
 		{"PodTemplate", "podtemplates", "", []trait{generation, returnsDeleted}},
-		{"ReplicationController", "replicationcontrollers", "rc", []trait{status, generation}},
+		{"ReplicationController", "replicationcontrollers", "rc", []trait{status, generation, orphans}},
 		{"ResourceQuota", "resourcequotas", "quota", []trait{status, returnsDeleted}},
 		{"Secret", "secrets", "", nil},
 		{"Service", "services", "svc", []trait{status, createOnUpdate, returnsDeleted}},
@@ -83,7 +85,7 @@ var builtins = map[string][]builtin{
 	},
 	"batch": {
 		{"CronJob", "cronjobs", "cj", []trait{status, generation}},
-		{"Job", "jobs", "", []trait{status, generation}},
+		{"Job", "jobs", "", []trait{status, generation, orphans}},
 	},
 	"certificates.k8s.io": {
 		{"CertificateSigningRequest", "certificatesigningrequests", "csr", []trait{cluster, status}},
@@ -146,7 +148,7 @@ var builtins = map[string][]builtin{
 	},
 	"storage.k8s.io": {
 		{"CSIDriver", "csidrivers", "", []trait{cluster, conditional, returnsDeleted}},
-		{"CSINode", "csinodes", "", []trait{cluster, conditional, returnsDeleted}},
+		{"CSINode", "csinodes", "", []trait{cluster, pureStatus, conditional, returnsDeleted}},
 		{"CSIStorageCapacity", "csistoragecapacities", "", []trait{conditional}},
 		{"StorageClass", "storageclasses", "sc", []trait{cluster, returnsDeleted}},
 		{"VolumeAttachment", "volumeattachments", "", []trait{cluster, pureStatus, conditional, returnsDeleted}},
@@ -193,16 +195,17 @@ func isRemoved(scheme *runtime.Scheme, gvk schema.GroupVersionKind) bool {
 func (b builtin) resource(gvk schema.GroupVersionKind) endpoints.Resource {
 	has := func(t trait) bool { return slices.Contains(b.traits, t) }
 	r := endpoints.Resource{
-		GroupVersionKind: gvk,
-		Plural:           b.plural,
-		Namespaced:       !has(cluster),
-		Status:           has(status) || has(pureStatus),
-		Generation:       has(generation),
-		Unconditional:    !has(conditional),
-		CreateOnUpdate:   has(createOnUpdate),
-		ReturnsDeleted:   has(returnsDeleted),
-		Fields:           builtinFields[gvk.GroupKind()],
-		Initialize:       builtinInitialize[gvk.GroupKind()],
+		GroupVersionKind:  gvk,
+		Plural:            b.plural,
+		Namespaced:        !has(cluster),
+		Status:            has(status) || has(pureStatus),
+		Generation:        has(generation),
+		Unconditional:     !has(conditional),
+		CreateOnUpdate:    has(createOnUpdate),
+		ReturnsDeleted:    has(returnsDeleted),
+		OrphansDependents: has(orphans),
+		Fields:            builtinFields[gvk.GroupKind()],
+		Initialize:        builtinInitialize[gvk.GroupKind()],
 	}
 	if b.short != "" {
 		r.ShortNames = []string{b.short}
@@ -215,8 +218,10 @@ func (b builtin) resource(gvk schema.GroupVersionKind) endpoints.Resource {
 		r.GracePeriod = podGracePeriod
 		r.StatusMetadata = func(wanted, current metav1.Object) { wanted.SetOwnerReferences(current.GetOwnerReferences()) }
 	case appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind():
-		r.CountsAnnotations = true
+		r.CountedMetadata = metav1.Object.GetAnnotations
 		r.StatusMetadata = func(wanted, current metav1.Object) { wanted.SetLabels(current.GetLabels()) }
+	case discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice").GroupKind():
+		r.CountedMetadata = metav1.Object.GetLabels
 	}
 	return r
 }

@@ -25,8 +25,10 @@
 // # What differs from kube-apiserver
 //
 // The server has no controllers, as kube-apiserver has none: nothing schedules,
-// collects garbage or empties namespaces. Beyond that, it keeps to what clients
-// see of the storage of objects, and leaves out:
+// collects garbage or empties namespaces. So a Job or a ReplicationController
+// that is deleted without a propagation policy stays with the finalizer orphan.
+// Beyond that, the server keeps to what clients see of the storage of objects (a
+// test in e2e asks it and kube-apiserver the same questions), and leaves out:
 //
 //   - Conversion between versions. Each served version of a kind is a resource
 //     of its own with objects of its own: an autoscaling/v1 object is not seen
@@ -34,10 +36,12 @@
 //     Versions that Kubernetes 1.37 has removed are not served.
 //   - Defaults and validation of kinds. Only metadata is checked; new Pods and
 //     claims get their phase, and Namespaces the label with their name.
-//   - Authentication, authorization and admission. Namespaces need not exist.
+//   - Authentication, authorization and admission. Namespaces need not exist,
+//     and go at once when they are deleted.
 //   - managedFields and server-side apply: the former are not tracked and
 //     dropped from what clients send, the latter is answered with 415.
-//   - Subresources other than status, tables, WebSocket and gzip, OpenAPI.
+//   - Subresources other than status, tables, WebSocket and gzip, OpenAPI,
+//     warnings of deprecated versions.
 //     kubectl gets plain objects, which it prints as names and ages.
 //   - Graceful deletion of pods is done only if the pod or the delete names a
 //     grace period, and then somebody has to play the kubelet.

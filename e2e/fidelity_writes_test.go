@@ -60,7 +60,7 @@ type group struct {
 func exchanges() []group {
 	return []group{
 		{"create", creates}, {"update", updates}, {"patch", patches}, {"delete", deletes},
-		{"finalizers", finalizers}, {"status", statuses}, {"get", gets}, {"list", lists}, {"watch", watches},
+		{"finalizers", finalizers}, {"status", statuses}, {"kinds", sampled()}, {"get", gets}, {"list", lists}, {"watch", watches},
 	}
 }
 
@@ -112,6 +112,7 @@ var creates = []exchange{
 	{does: "create a role with a name for paths", send: "POST {roles}", body: jsonOf("Role", `"name":"A:b"`, `"rules":[]`)},
 	{does: "create a lease", send: "POST {leases}", body: jsonOf("Lease", `"name":"l"`, `"spec":{"holderIdentity":"x"}`)},
 	{does: "create a namespace", send: "POST /api/v1/namespaces", body: jsonOf("Namespace", `"name":"fidelity-made"`, ""), known: differ{"spec": "has no finalizer, as nobody is there to remove it"}},
+	{does: "delete a namespace", send: "DELETE /api/v1/namespaces/fidelity-made", known: differ{"body": "it is not kept for a controller to empty it"}},
 	{does: "create in a namespace that is not there", send: "POST /api/v1/namespaces/fidelity-none/configmaps", body: configMap(`"name":"b"`), known: differ{"code": "namespaces need not exist", "body": "namespaces need not exist"}},
 }
 

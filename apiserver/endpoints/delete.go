@@ -129,7 +129,7 @@ func markDeleted(r *Resource, current runtime.Object, opts *metav1.DeleteOptions
 		return shortenGrace(r, current, cm, opts)
 	}
 	grace := gracePeriod(r, current, opts)
-	finalizers := withGarbageCollection(cm.GetFinalizers(), opts)
+	finalizers := withGarbageCollection(cm.GetFinalizers(), opts, r.OrphansDependents)
 	if len(finalizers) == 0 && r.GracePeriod == nil {
 		return current, true, nil
 	}
@@ -209,12 +209,16 @@ func shortenGrace(r *Resource, current runtime.Object, cm metav1.Object, opts *m
 
 // withGarbageCollection returns the finalizers that an object has after a
 // delete with the given options: those of the garbage collector are set or
-// taken away by the propagation policy.
-func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions) []string {
+// taken away by the propagation policy. Without one they stay as they are; if
+// there are none, orphans says whether dependents become orphans.
+func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions, orphans bool) []string {
 	//lint:ignore SA1019 clients may still send it
 	oldOrphan := opts.OrphanDependents
 	if opts.PropagationPolicy == nil && oldOrphan == nil {
-		return finalizers
+		if !orphans || slices.ContainsFunc(finalizers, isGarbageCollection) {
+			return finalizers
+		}
+		return append(slices.Clip(finalizers), metav1.FinalizerOrphanDependents)
 	}
 	orphan, foreground := oldOrphan != nil && *oldOrphan, false
 	if policy := opts.PropagationPolicy; policy != nil {
@@ -223,7 +227,7 @@ func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions) []st
 	}
 	var result []string
 	for _, f := range finalizers {
-		if f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
+		if !isGarbageCollection(f) {
 			result = append(result, f)
 		}
 	}
@@ -234,6 +238,11 @@ func withGarbageCollection(finalizers []string, opts *metav1.DeleteOptions) []st
 		result = append(result, metav1.FinalizerDeleteDependents)
 	}
 	return slices.Clip(result)
+}
+
+// isGarbageCollection reports whether a finalizer is one of the garbage collector.
+func isGarbageCollection(finalizer string) bool {
+	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
 // deleteCollection deletes all objects that the selectors of the request

@@ -2,6 +2,7 @@ package endpoints
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -45,8 +46,8 @@ type Resource struct {
 	// Generation is whether the server counts in metadata.generation the
 	// changes outside metadata and status.
 	Generation bool
-	// CountsAnnotations is whether it counts changes of annotations, too.
-	CountsAnnotations bool
+	// CountedMetadata, if not nil, returns what of the metadata counts, too.
+	CountedMetadata func(m metav1.Object) map[string]string
 	// Unconditional is whether an update may come without a resource version.
 	Unconditional bool
 	// CreateOnUpdate is whether an update of an object that does not exist
@@ -55,6 +56,10 @@ type Resource struct {
 	// ReturnsDeleted is whether a delete answers with the object instead of a
 	// Status.
 	ReturnsDeleted bool
+	// OrphansDependents is whether a delete that does not say what becomes of
+	// dependents leaves them to the garbage collector as orphans, for which it
+	// sets a finalizer.
+	OrphansDependents bool
 	// Fields are the fields that a field selector may name besides
 	// metadata.name and metadata.namespace, each with its value.
 	Fields map[string]func(obj runtime.Object) string
@@ -223,8 +228,7 @@ func clearStatus(obj runtime.Object) {
 
 // sameGeneration reports whether nothing has changed that counts.
 func (r *Resource) sameGeneration(a, b runtime.Object, am, bm metav1.Object) bool {
-	return r.sameContent(a, b) &&
-		(!r.CountsAnnotations || equality.Semantic.DeepEqual(am.GetAnnotations(), bm.GetAnnotations()))
+	return r.sameContent(a, b) && (r.CountedMetadata == nil || maps.Equal(r.CountedMetadata(am), r.CountedMetadata(bm)))
 }
 
 // sameContent reports whether two objects of r are equal outside metadata,
