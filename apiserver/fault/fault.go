@@ -1,27 +1,54 @@
 package fault
 
 import (
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Cut says how a fault ends a watch that has begun.
+// Cut says how an answer breaks off. The request itself is served: a write that
+// is cut has been done, only its answer is lost. A watch is cut after
+// [Fault].AfterEvents events.
 type Cut string
 
 const (
-	// CutNone does not end the watch.
+	// CutNone lets the answer through.
 	CutNone Cut = ""
-	// CutEnd ends the stream cleanly, as a server does at its timeout.
+	// CutEnd ends a watch cleanly, as a server does at its timeout.
 	CutEnd Cut = "end"
-	// CutReset breaks the connection off in the middle of the stream.
-	CutReset Cut = "reset"
-	// CutError sends an ERROR event with the Status of Fault.Code and ends
-	// the stream.
+	// CutError ends a watch with an ERROR event that has the Status of
+	// Fault.Code.
 	CutError Cut = "error"
+	// CutReset breaks the connection: in the middle of the stream of a watch,
+	// and before the first byte of any other answer.
+	CutReset Cut = "reset"
+	// CutFrame breaks the connection in the middle: of the next frame of a
+	// watch, and of the body of any other answer.
+	CutFrame Cut = "frame"
+	// CutStall stops sending, while the connection stays open and the server
+	// still notices when the client goes. A stalled watch does not even end
+	// at its timeout.
+	CutStall Cut = "stall"
+	// CutBlackHole makes the connection a black hole: it stays open, but
+	// nothing is read from it or written to it any more, and the server does
+	// not notice what the client does, until the server stops.
+	CutBlackHole Cut = "black hole"
+)
+
+// Illegal says how a watch breaks the rules that every server keeps: each event
+// is told once, and in the order of versions. Proxies have been seen to break
+// them. A client need not survive it.
+type Illegal string
+
+const (
+	// IllegalNone keeps the rules.
+	IllegalNone Illegal = ""
+	// IllegalReplay sends an event twice: the last one of the first
+	// Fault.AfterEvents, or the first one if that is 0.
+	IllegalReplay Illegal = "replay"
+	// IllegalSwap swaps the two events after the first Fault.AfterEvents. The
+	// earlier one is held back until there is a later one.
+	IllegalSwap Illegal = "swap"
 )
 
 // Request is what a fault can match: one request to a resource.
@@ -33,6 +60,8 @@ type Request struct {
 	Resource schema.GroupResource
 	// Namespace is the namespace in the path, empty if there is none.
 	Namespace string
+	// Client is the User-Agent of the client.
+	Client string
 	// Streaming is true for a watch with sendInitialEvents=true.
 	Streaming bool
 }
@@ -40,13 +69,16 @@ type Request struct {
 // Fault is one thing that goes wrong: which requests it strikes, how often,
 // and what happens to them.
 type Fault struct {
-	// Verb limits the fault to one verb, as in [Request]; empty means all.
+	// Verb limits the fault to one verb, as in [Request]; empty means all
+	// that it can happen to.
 	Verb string
 	// Resource limits the fault to one resource; the zero value means all.
 	Resource schema.GroupResource
 	// Namespace limits the fault to requests in that namespace; empty means
 	// all requests, with a namespace or without.
 	Namespace string
+	// Client limits the fault to clients whose User-Agent contains it.
+	Client string
 	// Streaming limits the fault to streaming lists.
 	Streaming bool
 	// Times is how many matching requests are struck, the first ones; zero
@@ -62,113 +94,21 @@ type Fault struct {
 	// RetryAfter goes with Code as a Retry-After header and in the details of
 	// the Status, in whole seconds; zero means none.
 	RetryAfter time.Duration
-	// Cut ends a watch after AfterEvents events, bookmarks included. A fault
-	// with a Cut, NoBookmarks or Streaming strikes watches only.
-	Cut         Cut
+	// Cut breaks off the answer.
+	Cut Cut
+
+	// The rest is about watches only, and so is a fault that has any of it.
+
+	// AfterEvents is the number of events, bookmarks included, before a Cut
+	// or Illegal happens.
 	AfterEvents int
-	// NoBookmarks keeps every bookmark from a watch, the one that ends the
-	// initial events included.
-	NoBookmarks bool
-}
-
-// matches reports whether f strikes requests like r.
-func (f *Fault) matches(r Request) bool {
-	return (f.Verb == "" || f.Verb == r.Verb) &&
-		(f.Resource.Empty() || f.Resource == r.Resource) &&
-		(f.Namespace == "" || f.Namespace == r.Namespace) &&
-		(!f.Streaming || r.Streaming) &&
-		(!f.watchesOnly() || r.Verb == "watch")
-}
-
-// watchesOnly reports whether f can happen to nothing but a watch.
-func (f *Fault) watchesOnly() bool { return f.Cut != CutNone || f.NoBookmarks || f.Streaming }
-
-var verbs = []string{"", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
-
-// check tells what is wrong with f, if anything.
-func (f *Fault) check() error {
-	switch {
-	case !slices.Contains(verbs, f.Verb):
-		return fmt.Errorf("%w: unknown verb %q", ErrInvalid, f.Verb)
-	case f.Times < 0:
-		return fmt.Errorf("%w: times is negative: %d", ErrInvalid, f.Times)
-	case f.Delay < 0:
-		return fmt.Errorf("%w: delay is negative: %v", ErrInvalid, f.Delay)
-	case f.Code != 0 && (f.Code < 400 || f.Code > 599):
-		return fmt.Errorf("%w: code %d is not an error", ErrInvalid, f.Code)
-	case f.RetryAfter != 0 && (f.RetryAfter < 0 || f.RetryAfter%time.Second != 0):
-		return fmt.Errorf("%w: retry-after is not a whole number of seconds: %v", ErrInvalid, f.RetryAfter)
-	case f.RetryAfter != 0 && f.Code == 0:
-		return fmt.Errorf("%w: retry-after without a code", ErrInvalid)
-	case !slices.Contains([]Cut{CutNone, CutEnd, CutReset, CutError}, f.Cut):
-		return fmt.Errorf("%w: unknown cut %q", ErrInvalid, f.Cut)
-	case f.Cut == CutError && f.Code == 0:
-		return fmt.Errorf("%w: an error event needs a code", ErrInvalid)
-	case (f.Cut == CutEnd || f.Cut == CutReset) && f.Code != 0:
-		return fmt.Errorf("%w: a request answered with code %d has no watch to cut", ErrInvalid, f.Code)
-	case f.AfterEvents < 0 || f.AfterEvents > 0 && f.Cut == CutNone:
-		return fmt.Errorf("%w: after-events %d without a cut", ErrInvalid, f.AfterEvents)
-	case f.watchesOnly() && f.Verb != "" && f.Verb != "watch":
-		return fmt.Errorf("%w: only a watch can be cut, streamed or robbed of bookmarks, not a %s", ErrInvalid, f.Verb)
-	case f.Delay == 0 && f.Code == 0 && f.Cut == CutNone && !f.NoBookmarks:
-		return fmt.Errorf("%w: it does nothing", ErrInvalid)
-	}
-	return nil
-}
-
-// Script is a list of faults; see the package documentation. The zero value
-// has none and is ready for use.
-type Script struct {
-	mu    sync.Mutex
-	rules []rule
-}
-
-// rule is a fault and how often it may still strike.
-type rule struct {
-	Fault
-	left int // unused if Times is 0
-}
-
-// Add appends faults. If one of them makes no sense, an error that wraps
-// [ErrInvalid] is returned and none is added.
-func (s *Script) Add(faults ...Fault) error {
-	rules := make([]rule, 0, len(faults))
-	for i, f := range faults {
-		if err := f.check(); err != nil {
-			return fmt.Errorf("fault %d: %w", i, err)
-		}
-		rules = append(rules, rule{Fault: f, left: f.Times})
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, rules...)
-	return nil
-}
-
-// Clear removes all faults. Watches that began under one keep it.
-func (s *Script) Clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = nil
-}
-
-// Strike returns the fault for a request and counts it; false means that the
-// request is served as usual. A nil Script has no faults.
-func (s *Script) Strike(r Request) (Fault, bool) {
-	if s == nil {
-		return Fault{}, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.rules {
-		rule := &s.rules[i]
-		if !rule.matches(r) || rule.Times > 0 && rule.left == 0 {
-			continue
-		}
-		if rule.Times > 0 {
-			rule.left--
-		}
-		return rule.Fault, true
-	}
-	return Fault{}, false
+	// Pause passes before each event.
+	Pause time.Duration
+	// NoBookmarks keeps back the bookmarks that tell progress; NoInitialEnd
+	// the one that ends the initial events, so that a streaming list never
+	// ends.
+	NoBookmarks  bool
+	NoInitialEnd bool
+	// Illegal breaks a rule that every server keeps.
+	Illegal Illegal
 }

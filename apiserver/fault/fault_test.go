@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"heliograph.example/apiserver/fault"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	pods    = schema.GroupResource{Resource: "pods"}
@@ -40,9 +43,17 @@ func TestAFaultStrikesWhatItNames(t *testing.T) {
 		{"no other resource", fault.Fault{Resource: pods, Code: 500}, fault.Request{Verb: "get", Resource: secrets}, false},
 		{"its namespace", fault.Fault{Namespace: "a", Code: 500}, fault.Request{Verb: "get", Namespace: "a"}, true},
 		{"not all namespaces when it names one", fault.Fault{Namespace: "a", Code: 500}, fault.Request{Verb: "list"}, false},
+		{"its client", fault.Fault{Client: "manager", Code: 500}, fault.Request{Verb: "get", Client: "kube-controller-manager/v1.37"}, true},
+		{"no other client", fault.Fault{Client: "manager", Code: 500}, fault.Request{Verb: "get", Client: "kubectl/v1.37"}, false},
 		{"streaming lists", fault.Fault{Streaming: true, Code: 422}, fault.Request{Verb: "watch", Streaming: true}, true},
 		{"no plain watch when it is for streaming lists", fault.Fault{Streaming: true, Code: 422}, fault.Request{Verb: "watch"}, false},
 		{"no list when it cuts watches", fault.Fault{Cut: fault.CutEnd}, fault.Request{Verb: "list"}, false},
+		{"writes whose answers it loses", fault.Fault{Verb: "create", Cut: fault.CutReset}, fault.Request{Verb: "create"}, true},
+		{"all that it can cut", fault.Fault{Cut: fault.CutStall}, fault.Request{Verb: "patch"}, true},
+		{"no list when it cuts after events", fault.Fault{Cut: fault.CutStall, AfterEvents: 1}, fault.Request{Verb: "list"}, false},
+		{"no list when it is slow with events", fault.Fault{Pause: 1}, fault.Request{Verb: "list"}, false},
+		{"no list when it holds back the end of one", fault.Fault{NoInitialEnd: true}, fault.Request{Verb: "list"}, false},
+		{"no list when it replays events", fault.Fault{Illegal: fault.IllegalReplay}, fault.Request{Verb: "list"}, false},
 		{"no get when it holds back bookmarks", fault.Fault{NoBookmarks: true}, fault.Request{Verb: "get"}, false},
 		{"watches when it cuts them", fault.Fault{Cut: fault.CutReset, AfterEvents: 2}, fault.Request{Verb: "watch"}, true},
 	} {
@@ -102,7 +113,19 @@ func TestAddRefusesFaultsThatMakeNoSense(t *testing.T) {
 		"a cut beside an answer":        {Cut: fault.CutEnd, Code: 500},
 		"after-events without a cut":    {AfterEvents: 1, Code: 500},
 		"negative after-events":         {AfterEvents: -1, Cut: fault.CutEnd},
-		"a cut list":                    {Verb: "list", Cut: fault.CutEnd},
+		"a list that ends cleanly":      {Verb: "list", Cut: fault.CutEnd},
+		"an error event in a list":      {Verb: "list", Cut: fault.CutError, Code: 500},
+		"a list cut after events":       {Verb: "list", Cut: fault.CutReset, AfterEvents: 1},
+		"a reset beside an answer":      {Cut: fault.CutReset, Code: 500},
+		"events of an answer":           {Pause: time.Second, Code: 500},
+		"a negative pause":              {Pause: -time.Second},
+		"a slow list":                   {Verb: "list", Pause: time.Second},
+		"negative retry-after":          {Code: 429, RetryAfter: -time.Second},
+		"an unknown illegal mode":       {Illegal: "lie"},
+		"an illegal list":               {Verb: "list", Illegal: fault.IllegalSwap},
+		"illegal and cut":               {Illegal: fault.IllegalSwap, Cut: fault.CutEnd},
+		"an illegal answer":             {Illegal: fault.IllegalSwap, Code: 500},
+		"a list without an end":         {Verb: "list", NoInitialEnd: true},
 		"a list without bookmarks":      {Verb: "list", NoBookmarks: true},
 		"a streaming fault for updates": {Verb: "update", Streaming: true, Code: 422},
 	} {

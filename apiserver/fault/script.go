@@ -1,0 +1,63 @@
+package fault
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Script is a list of faults; see the package documentation. The zero value
+// has none and is ready for use.
+type Script struct {
+	mu    sync.Mutex
+	rules []rule
+}
+
+// rule is a fault and how often it may still strike.
+type rule struct {
+	Fault
+	left int // unused if Times is 0
+}
+
+// Add appends faults. If one of them makes no sense, an error that wraps
+// [ErrInvalid] is returned and none is added.
+func (s *Script) Add(faults ...Fault) error {
+	rules := make([]rule, 0, len(faults))
+	for i, f := range faults {
+		if err := f.check(); err != nil {
+			return fmt.Errorf("fault %d: %w", i, err)
+		}
+		rules = append(rules, rule{Fault: f, left: f.Times})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, rules...)
+	return nil
+}
+
+// Clear removes all faults. Watches that began under one keep it.
+func (s *Script) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = nil
+}
+
+// Strike returns the fault for a request and counts it; false means that the
+// request is served as usual. A nil Script has no faults.
+func (s *Script) Strike(r Request) (Fault, bool) {
+	if s == nil {
+		return Fault{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.rules {
+		rule := &s.rules[i]
+		if !rule.matches(r) || rule.Times > 0 && rule.left == 0 {
+			continue
+		}
+		if rule.Times > 0 {
+			rule.left--
+		}
+		return rule.Fault, true
+	}
+	return Fault{}, false
+}
