@@ -2,82 +2,25 @@ package apiserver_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"heliograph.example/apiserver"
+	"heliograph.example/apiserver/apiservertest"
 )
-
-// pipes is a listener whose connections are in memory, so that a server and its
-// clients can live in a bubble of testing/synctest.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe.test" }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 func TestAServerAndItsInformersLiveInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := newPipes()
-		s, err := apiserver.Start(t.Context(), apiserver.Options{Listener: listener})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Stop()
-		transport := &http.Transport{DialContext: listener.dial}
-		defer transport.CloseIdleConnections()
-		c, err := kubernetes.NewForConfigAndClient(s.Config(), &http.Client{Transport: transport})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := apiservertest.Start(t, apiserver.Options{})
+		c := s.Client()
 		maps := c.CoreV1().ConfigMaps("a")
 		if _, err := maps.Create(t.Context(), configMap("m"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -117,12 +60,8 @@ func TestAServerAndItsInformersLiveInABubble(t *testing.T) {
 
 func TestAClientThatDoesNotReadCannotHoldTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := newPipes()
-		s, err := apiserver.Start(t.Context(), apiserver.Options{Listener: listener})
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := listener.dial(t.Context(), "", "")
+		s := apiservertest.Start(t, apiserver.Options{})
+		conn, err := s.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

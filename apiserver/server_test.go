@@ -269,6 +269,7 @@ func TestRequestsAreRemembered(t *testing.T) {
 		{Verb: "get", Name: "b", Code: 404, Path: "/api/v1/namespaces/a/configmaps/b"},
 		{Verb: "watch", Code: 200, Path: "/api/v1/namespaces/a/configmaps", Query: "labelSelector=a%3Db&watch=true"},
 	} {
+		want.Number, want.Time = i+1, got[i].Time
 		want.Namespace = "a"
 		want.Resource = configMaps.WithVersion("v1")
 		want.UserAgent = got[i].UserAgent
