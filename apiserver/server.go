@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"heliograph.example/apiserver/endpoints"
+	"heliograph.example/apiserver/fault"
 	"heliograph.example/apiserver/storage"
 )
 
@@ -30,7 +30,7 @@ const stopGrace = 2 * time.Second
 type Server struct {
 	handler  *endpoints.Handler
 	stores   *stores
-	listener net.Listener
+	network  *fault.Network
 	http     *http.Server
 	conns    *connections
 	cancel   context.CancelFunc
@@ -64,11 +64,12 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler:     s.handler,
 		BaseContext: func(net.Listener) context.Context { return serverCtx },
+		ConnContext: fault.ConnContext,
 		ConnState:   s.conns.track,
 		ErrorLog:    quietLog(serverCtx),
 	}
 	s.serving.Go(func() {
-		err := s.http.Serve(s.listener)
+		err := s.http.Serve(s.network)
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			klog.FromContext(serverCtx).Error(err, "The listener of an API server failed", "addr", s.Addr())
 		}
@@ -90,12 +91,13 @@ func (s *Server) prepare(opts Options) error {
 	if err := s.Register(opts.Resources...); err != nil {
 		return fmt.Errorf("start an API server: %w", err)
 	}
-	s.listener = opts.Listener
-	if s.listener == nil {
-		if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	listener := opts.Listener
+	if listener == nil {
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			return fmt.Errorf("start an API server: %w", err)
 		}
 	}
+	s.network = fault.NewNetwork(listener)
 	return nil
 }
 
@@ -114,7 +116,7 @@ func (s *Server) Register(resources ...Resource) error {
 }
 
 // Addr is the address that the server listens on, as host and port.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.network.Addr().String() }
 
 // Config returns a configuration for clients of the server, without a limit
 // on their requests. Each call returns a new one, to be changed at will.
@@ -139,12 +141,15 @@ func (s *Server) shutdown() {
 		s.http.SetKeepAlivesEnabled(false)
 		s.cancel()
 		// Closing a listener fails only if it is closed already.
-		_ = s.listener.Close()
+		_ = s.network.Close()
+		// What is in a black hole would never end.
+		s.network.Abandon()
 		late := make(chan struct{})
 		timer := time.AfterFunc(stopGrace, func() { close(late) })
 		wait(s.conns.quiet, late)
 		timer.Stop()
 		_ = s.http.Close()
+		s.network.Abandon()
 		wait(s.conns.none, nil)
 		s.serving.Wait()
 		s.stores.wait()
@@ -156,23 +161,6 @@ func (s *Server) shutdown() {
 // order in which the answers began; a watch is there as soon as it is open. Of
 // very many only the newest are kept (at least 10,000).
 func (s *Server) Requests() []endpoints.Request { return s.handler.Requests() }
-
-// DropWatches ends all open watches of a resource, as a server does that goes
-// away: their streams end cleanly. It returns how many there were.
-func (s *Server) DropWatches(resource schema.GroupResource) int {
-	return s.handler.DropWatches(resource)
-}
-
-// Compact forgets all history before the current state, in the storage and in
-// the watch caches: from then on a watch from an older resource version is
-// answered with an ERROR event 410 Expired, as is a list at one. Open watches
-// that have been told everything go on.
-func (s *Server) Compact(ctx context.Context) error {
-	if err := s.stores.compact(ctx); err != nil {
-		return fmt.Errorf("compact the storage: %w", err)
-	}
-	return nil
-}
 
 // CatchUp waits until every open watch whose request which accepts (nil means
 // all of them) has been told everything that was committed before the call, and

@@ -3,9 +3,11 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"heliograph.example/apiserver/cacher"
@@ -18,12 +20,18 @@ import (
 type stores struct {
 	ctx     context.Context // of the server
 	scheme  *runtime.Scheme
-	backend storage.Backend
+	backend *storage.Memory
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	caches []*cacher.Cacher
+	caches []resourceCache
 	closed bool
+}
+
+// resourceCache is the cache of one version of a resource.
+type resourceCache struct {
+	*cacher.Cacher
+	resource schema.GroupResource
 }
 
 func newStores(ctx context.Context, scheme *runtime.Scheme) *stores {
@@ -52,11 +60,11 @@ func (s *stores) open(r *endpoints.Resource) (storage.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache, s.run(cache)
+	return cache, s.run(resourceCache{cache, gvr.GroupResource()})
 }
 
 // run runs a cache until the server stops.
-func (s *stores) run(cache *cacher.Cacher) error {
+func (s *stores) run(cache resourceCache) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -81,12 +89,33 @@ func (s *stores) compact(ctx context.Context) error {
 	if err := s.backend.Compact(ctx, revision); err != nil {
 		return fmt.Errorf("at revision %d: %w", revision, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, cache := range s.caches {
+	for _, cache := range s.cachesOf(nil) {
 		cache.DropHistory()
 	}
 	return nil
+}
+
+// cachesOf returns the caches of resources, or all if there are none.
+func (s *stores) cachesOf(resources []schema.GroupResource) []resourceCache {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	caches := slices.Clone(s.caches)
+	if len(resources) == 0 {
+		return caches
+	}
+	return slices.DeleteFunc(caches, func(c resourceCache) bool { return !slices.Contains(resources, c.resource) })
+}
+
+// restore goes back to a snapshot. No cache keeps or reads anything from before.
+func (s *stores) restore(snapshot *storage.Snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cache := range s.caches {
+		if cache.Suspend(false) {
+			defer cache.Resume()
+		}
+	}
+	return s.backend.Restore(snapshot)
 }
 
 // wait waits for the caches, whose context must have ended, and lets no more

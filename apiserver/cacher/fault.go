@@ -55,13 +55,15 @@ func (c *Cacher) Thaw() {
 // Suspend makes the cache forget its state and read nothing until
 // [Cacher.Resume]; watches end. When it returns, nothing that was read before
 // can come any more. Requests that need the cache wait for it as usual, or, if
-// refuse is true, fail at once with the 429 of a cache that is not ready.
-func (c *Cacher) Suspend(refuse bool) {
+// refuse is true, fail at once with the 429 of a cache that is not ready. A
+// cache that is suspended already stays as it is, and Suspend returns false.
+func (c *Cacher) Suspend(refuse bool) bool {
 	c.mu.Lock()
-	c.refusing = refuse
-	if c.suspended == nil {
-		c.suspended, c.unready = make(chan struct{}), time.Now()
+	if c.suspended != nil {
+		c.mu.Unlock()
+		return false
 	}
+	c.suspended, c.refusing, c.unready = make(chan struct{}), refuse, time.Now()
 	run := c.reading
 	c.wakeReaders()
 	c.mu.Unlock()
@@ -69,6 +71,7 @@ func (c *Cacher) Suspend(refuse bool) {
 		run.end()
 		<-run.ended
 	}
+	return true
 }
 
 // Resume ends a suspension: the cache reads its state anew.

@@ -19,6 +19,8 @@ var (
 	// ErrDuplicateResource is wrapped by the error for a [Resource] that is
 	// served already.
 	ErrDuplicateResource = errors.New("resource is served already")
+	// ErrNotServed is wrapped by the error for a resource that is not served.
+	ErrNotServed = errors.New("resource is not served")
 	// ErrInvalidConfig is wrapped by the error for an unusable [Config].
 	ErrInvalidConfig = errors.New("invalid configuration")
 	// errTimedOut is a request whose time has run out.
