@@ -48,7 +48,7 @@ func benchStore(b *testing.B) (*Indexer[*benchObject], []Entry[*benchObject]) {
 // BenchmarkPut replaces objects, in transactions of several sizes. An operation
 // is one object.
 func BenchmarkPut(b *testing.B) {
-	for _, size := range []int{1, 100} {
+	for _, size := range []int{1, 100, 1000} {
 		for _, changed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("batch %d, node changes %v", size, changed), func(b *testing.B) {
 				s, entries := benchStore(b)

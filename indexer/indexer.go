@@ -38,6 +38,9 @@ type item[T any] struct {
 	// values has the values of the entry in each of Indexer.indexes. Only
 	// writers look at it.
 	values [][]string
+	// written is, within a transaction that has written the key, one more
+	// than the place of that write. Only writers look at it.
+	written int
 }
 
 // New returns an empty store with the given indexes, which may be nil. An index

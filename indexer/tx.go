@@ -9,41 +9,58 @@ import (
 // overlay is what a transaction has written so far: for each key its last write.
 type overlay[T any] struct {
 	writes []write[T]
-	at     map[types.NamespacedName]int // places in writes
+	// at has the places in writes of keys that the store does not hold. Those
+	// of the others are in item.written, so that an update needs no map here.
+	at map[types.NamespacedName]int
+	// small counts the transactions in a row that needed little of writes.
+	small int
+
+	// looked, if set, says that item is what the store holds under key: a
+	// caller who reads an entry mostly goes on to write it.
+	looked bool
+	key    types.NamespacedName
+	item   *item[T]
 }
 
-// write is the state that a key will have. entry is nil if it was deleted.
+// write is the state that a key will have. entry is nil if it was deleted, and
+// item if the store does not hold the key.
 type write[T any] struct {
 	key    types.NamespacedName
+	item   *item[T]
 	entry  *Entry[T]
 	values [][]string
 }
 
-// scratchSize is the number of writes up to which the memory of a transaction
-// is kept for the next one.
-const scratchSize = 128
+const (
+	// scratchSize is the number of writes up to which the memory of a
+	// transaction is kept for the next one. It is the size of the batches in
+	// which a queue hands out changes when there are many.
+	scratchSize = 1024
+	// scratchPatience is the number of transactions in a row that have to
+	// need less than a quarter of that memory for it to be given back.
+	scratchPatience = 8
+)
 
-// reset forgets the writes and keeps their memory unless it is large.
+// reset forgets the writes. It keeps their memory unless it is large and not
+// often needed.
 func (o *overlay[T]) reset() {
-	if len(o.writes) > scratchSize {
+	for i := range o.writes {
+		if it := o.writes[i].item; it != nil {
+			it.written = 0
+		}
+	}
+	if len(o.writes) < cap(o.writes)/4 {
+		o.small++
+	} else {
+		o.small = 0
+	}
+	if len(o.writes) > scratchSize || o.small >= scratchPatience {
 		*o = overlay[T]{}
 		return
 	}
 	clear(o.writes)
-	o.writes = o.writes[:0]
 	clear(o.at)
-}
-
-func (o *overlay[T]) set(w write[T]) {
-	if i, written := o.at[w.key]; written {
-		o.writes[i] = w
-		return
-	}
-	if o.at == nil {
-		o.at = make(map[types.NamespacedName]int)
-	}
-	o.at[w.key] = len(o.writes)
-	o.writes = append(o.writes, w)
+	*o = overlay[T]{writes: o.writes[:0], at: o.at, small: o.small}
 }
 
 // tx is the one implementation of Tx. It runs under the lock of writers.
@@ -88,7 +105,7 @@ func (s *Indexer[T]) commit(t *tx[T]) {
 }
 
 func (s *Indexer[T]) apply(w *write[T]) {
-	it := s.items[w.key]
+	it := w.item
 	if it == nil {
 		if w.entry == nil {
 			return
@@ -110,16 +127,61 @@ func (s *Indexer[T]) apply(w *write[T]) {
 	it.entry, it.values = w.entry, w.values
 }
 
+// stored returns what the store holds under key, whatever this transaction has
+// written; nil if nothing.
+func (t *tx[T]) stored(key types.NamespacedName) *item[T] {
+	o := &t.store.scratch
+	if !o.looked || o.key != key {
+		o.looked, o.key, o.item = true, key, t.store.items[key]
+	}
+	return o.item
+}
+
+// written returns what this transaction has written under key, where it is what
+// the store holds; nil if nothing was written.
+func (t *tx[T]) written(key types.NamespacedName, it *item[T]) *write[T] {
+	o := &t.store.scratch
+	if it == nil {
+		if at, found := o.at[key]; found {
+			return &o.writes[at]
+		}
+		return nil
+	}
+	if it.written == 0 {
+		return nil
+	}
+	return &o.writes[it.written-1]
+}
+
 // current returns what this transaction sees under key; nil if nothing.
 func (t *tx[T]) current(key types.NamespacedName) (*Entry[T], [][]string) {
-	if i, written := t.store.scratch.at[key]; written {
-		w := &t.store.scratch.writes[i]
+	it := t.stored(key)
+	if w := t.written(key, it); w != nil {
 		return w.entry, w.values
 	}
-	if it := t.store.items[key]; it != nil {
-		return it.entry, it.values
+	if it == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return it.entry, it.values
+}
+
+// write sets what key will have; a nil entry deletes it.
+func (t *tx[T]) write(key types.NamespacedName, entry *Entry[T], values [][]string) {
+	it := t.stored(key)
+	if w := t.written(key, it); w != nil {
+		w.entry, w.values = entry, values
+		return
+	}
+	o := &t.store.scratch
+	o.writes = append(o.writes, write[T]{key: key, item: it, entry: entry, values: values})
+	if it != nil {
+		it.written = len(o.writes)
+		return
+	}
+	if o.at == nil {
+		o.at = make(map[types.NamespacedName]int)
+	}
+	o.at[key] = len(o.writes) - 1
 }
 
 // Entry returns what is stored under key, as this transaction sees it; nothing
@@ -164,7 +226,7 @@ func (t *tx[T]) Put(e Entry[T]) error {
 		}
 		values[i] = found
 	}
-	t.store.scratch.set(write[T]{key: e.Key, entry: &e, values: values})
+	t.write(e.Key, &e, values)
 	if len(failures) == 1 {
 		return failures[0]
 	}
@@ -181,7 +243,7 @@ func (t *tx[T]) Delete(key types.NamespacedName) (Entry[T], bool) {
 	if e == nil {
 		return Entry[T]{}, false
 	}
-	t.store.scratch.set(write[T]{key: key})
+	t.write(key, nil, nil)
 	return *e, true
 }
 
