@@ -1,10 +1,45 @@
 package deltafifo
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
-// idleCapacity is the number of slots that an idle queue keeps in each of its
-// two buffers. What a burst needed beyond it goes back to the collector.
-const idleCapacity = 64
+const (
+	// idleCapacity is the number of slots that an idle queue keeps in each of
+	// its two buffers. What a burst needed beyond it goes back to the
+	// collector: at once, or when a series of bursts is over.
+	idleCapacity = 64
+	// seriesLength is the number of batches beyond idleCapacity that make a
+	// series, if none comes seriesGap or more after the one before.
+	seriesLength = 8
+	seriesGap    = time.Second
+)
+
+// series tells bursts that come one after the other, for which it would be a
+// waste to make large buffers again and again, from a single one.
+type series struct {
+	batches int
+	last    time.Time // of the last batch beyond idleCapacity
+}
+
+// took notes a batch of n deltas.
+func (s *series) took(n int) {
+	if n <= idleCapacity {
+		return
+	}
+	now := time.Now()
+	if now.Sub(s.last) >= seriesGap {
+		s.batches = 0
+	}
+	s.batches++
+	s.last = now
+}
+
+// lasts reports whether more bursts are to be expected.
+func (s *series) lasts() bool {
+	return s.batches >= seriesLength && time.Since(s.last) < seriesGap
+}
 
 // buffer is the row of queued deltas: a slice that is appended to at its end
 // and emptied from its front. Slots outside of it are zero, so that they pin no
@@ -74,7 +109,6 @@ func (b *buffer[T]) takeFront(n int, spare []Delta[T]) []Delta[T] {
 	taken := append(spare[:0], front...)
 	clear(front)
 	b.head += n
-	b.shrink()
 	return taken
 }
 

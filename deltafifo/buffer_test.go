@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // zeroOutside fails if a slot that is not in use still pins something.
@@ -146,5 +147,86 @@ func TestAnIdleQueueGivesLargeBuffersBack(t *testing.T) {
 		}
 		push(t, q, "B@1")
 		synctest.Wait()
+	})
+}
+
+// bursts pushes and pops n bursts of 1000 deltas, with a pause after each in
+// which the consumer waits for more.
+func bursts(t *testing.T, q *DeltaFIFO[string], n int, pause time.Duration) {
+	t.Helper()
+	for range n {
+		for i := range 1000 {
+			push(t, q, "U k"+itoa(i)+"/u@"+itoa(i))
+		}
+		pop(t, q)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			pop2(t, q)
+		}()
+		time.Sleep(pause)
+		synctest.Wait()
+		push(t, q, "B@1")
+		<-done
+	}
+}
+
+// slots is what a queue keeps.
+func slots(q *DeltaFIFO[string]) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return cap(q.buf.slots) + cap(q.spare) + cap(q.batchSlots)
+}
+
+func TestBuffersAreKeptInASeriesOfBursts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		bursts(t, q, seriesLength+3, seriesGap/2)
+		if c := slots(q); c < 1000 {
+			t.Errorf("only %d slots are kept in a series of bursts of 1000", c)
+		}
+		go pop2(t, q)
+		time.Sleep(seriesGap + 1)
+		synctest.Wait()
+		if c := slots(q); c > 2*idleCapacity {
+			t.Errorf("%d slots are kept while idle", c)
+		}
+		push(t, q, "B@1")
+		synctest.Wait()
+	})
+}
+
+func TestATrickleAfterASeriesOfBurstsGivesTheBuffersBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		bursts(t, q, seriesLength+3, seriesGap/2)
+		for i := range 10 {
+			push(t, q, "U a/u@"+itoa(1000+i))
+			pop(t, q)
+			time.Sleep(seriesGap / 5)
+		}
+		if c := slots(q); c > 2*idleCapacity {
+			t.Errorf("%d slots are kept after the bursts", c)
+		}
+	})
+}
+
+func TestBuffersAreGivenBackBetweenRareBursts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{})
+		bursts(t, q, seriesLength+3, seriesGap)
+		if c := slots(q); c > 2*idleCapacity {
+			t.Errorf("%d slots are kept between rare bursts", c)
+		}
+	})
+}
+
+func TestNoBufferBeyondTheBudgetIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{Budget: 500})
+		bursts(t, q, seriesLength+3, seriesGap/2)
+		if c := slots(q); c > 2*idleCapacity {
+			t.Errorf("%d slots are kept, though each burst was twice the budget", c)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -61,6 +62,10 @@ type DeltaFIFO[T any] struct {
 	inFlight          map[types.NamespacedName]struct{}
 	// spare is an empty buffer to go on with.
 	spare []Delta[T]
+	// series says how long large buffers are kept. timer is for a Pop that
+	// waits with such; nil until the first.
+	series series
+	timer  *time.Timer
 
 	// popping and waiting say that a Pop runs, and that it waits for wake.
 	popping, waiting bool

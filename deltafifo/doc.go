@@ -97,8 +97,10 @@
 // half of the queue is new: a constant amount for each delta.
 //
 // Popped slots are cleared, so they keep no object alive. The queue gives
-// buffers that a burst made large back; an idle queue keeps at most 64 slots in
-// each of its two buffers.
+// buffers that a burst made large back: at once, or where many large batches
+// follow each other, when none came for a second. Until then each of its two
+// buffers keeps no more than Budget slots (rounded up to a power of two); an
+// idle queue keeps at most 64.
 //
 // # Failure
 //

@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Pop waits for deltas and returns those at hand, at least one, in order, up to
@@ -38,13 +39,17 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
 		if q.closed {
 			return nil, ErrClosed
 		}
-		q.trim()
+		var over <-chan time.Time
+		if q.trim(); q.large() {
+			over = q.seriesOver()
+		}
 		q.waiting = true
 		q.mu.Unlock()
 		select {
 		case <-q.wake:
 		case <-q.done:
 		case <-ctx.Done():
+		case <-over:
 		}
 		q.mu.Lock()
 	}
@@ -58,7 +63,11 @@ func (q *DeltaFIFO[T]) take() []Delta[T] {
 	} else {
 		q.batch = q.buf.takeFront(n, q.spare)
 		q.batchSlots = q.batch[:0]
+		if q.wasteful(q.buf.slots, q.buf.len()) {
+			q.buf.moveTo(2 * q.buf.len())
+		}
 	}
+	q.series.took(n)
 	q.spare = nil
 	q.weight -= weight(q.batch)
 	q.fresh = min(q.fresh, q.weight)
@@ -75,7 +84,7 @@ func (q *DeltaFIFO[T]) acknowledge() {
 		return
 	}
 	clear(q.batch)
-	if !oversized(q.batchSlots, len(q.batch)) {
+	if !q.wasteful(q.batchSlots, len(q.batch)) {
 		q.spare = q.batchSlots
 	}
 	q.batch, q.batchSlots, q.inFlight = nil, nil, nil
@@ -91,14 +100,40 @@ func (q *DeltaFIFO[T]) acknowledged() {
 	}
 }
 
+// wasteful reports whether a slice of which used slots were needed is to be
+// given back. In a series of bursts it is not, unless it is larger than what the
+// queue may hold without a compaction.
+func (q *DeltaFIFO[T]) wasteful(slots []Delta[T], used int) bool {
+	if !oversized(slots, used) {
+		return false
+	}
+	return cap(slots) > capacity(q.opts.Budget) || !q.series.lasts()
+}
+
 // trim gives back what an idle queue does not need.
 func (q *DeltaFIFO[T]) trim() {
-	if cap(q.buf.slots) > idleCapacity {
+	if q.wasteful(q.buf.slots, 0) {
 		q.buf = buffer[T]{}
 	}
-	if cap(q.spare) > idleCapacity {
+	if q.wasteful(q.spare, 0) {
 		q.spare = nil
 	}
+}
+
+// large reports whether there is more to trim once a series is over.
+func (q *DeltaFIFO[T]) large() bool {
+	return max(cap(q.buf.slots), cap(q.spare)) > idleCapacity
+}
+
+// seriesOver returns a channel that is sent to when a series is over, unless
+// there is a batch before.
+func (q *DeltaFIFO[T]) seriesOver() <-chan time.Time {
+	if q.timer == nil {
+		q.timer = time.NewTimer(seriesGap)
+	} else {
+		q.timer.Reset(seriesGap)
+	}
+	return q.timer.C
 }
 
 // Settled waits until the consumer is done with everything that was pushed
