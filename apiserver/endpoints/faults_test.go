@@ -24,7 +24,13 @@ func TestFaultsOfWatches(t *testing.T) {
 		{"an end at once", fault.Fault{Cut: fault.CutEnd}, nil, false},
 		{"a reset after one event", fault.Fault{Cut: fault.CutReset, AfterEvents: 1}, []string{"ADDED a 2"}, true},
 		{"an error event", fault.Fault{Cut: fault.CutError, Code: 410, AfterEvents: 1}, []string{"ADDED a 2", "ERROR injected fault: 410 Gone"}, false},
-		{"no bookmarks", fault.Fault{NoBookmarks: true}, []string{"ADDED a 2", "ADDED b 3"}, false},
+		{"a list without an end", fault.Fault{NoInitialEnd: true}, []string{"ADDED a 2", "ADDED b 3"}, false},
+		{"no bookmarks but the one that ends the list", fault.Fault{NoBookmarks: true}, []string{"ADDED a 2", "ADDED b 3", "BOOKMARK  3"}, false},
+		{"a replayed event", fault.Fault{Illegal: fault.IllegalReplay, AfterEvents: 2}, []string{"ADDED a 2", "ADDED b 3", "ADDED b 3", "BOOKMARK  3"}, false},
+		{"the first event replayed", fault.Fault{Illegal: fault.IllegalReplay}, []string{"ADDED a 2", "ADDED a 2", "ADDED b 3", "BOOKMARK  3"}, false},
+		{"swapped events", fault.Fault{Illegal: fault.IllegalSwap}, []string{"ADDED b 3", "ADDED a 2", "BOOKMARK  3"}, false},
+		{"later events swapped", fault.Fault{Illegal: fault.IllegalSwap, AfterEvents: 1}, []string{"ADDED a 2", "BOOKMARK  3", "ADDED b 3"}, false},
+		{"an event without one to swap it with", fault.Fault{Illegal: fault.IllegalSwap, AfterEvents: 2}, []string{"ADDED a 2", "ADDED b 3"}, false},
 		{"an end behind the bookmark", fault.Fault{Cut: fault.CutEnd, AfterEvents: 3}, []string{"ADDED a 2", "ADDED b 3", "BOOKMARK  3"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

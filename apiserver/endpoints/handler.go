@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -165,6 +164,14 @@ func (h *Handler) serve(q *request) error {
 	if q.verb == "watch" {
 		return h.watch(ctx, q, f)
 	}
+	if f.Cut != fault.CutNone {
+		return h.lose(ctx, q, f.Cut)
+	}
+	return h.serveShort(ctx, q)
+}
+
+// serveShort serves a request that is no watch.
+func (h *Handler) serveShort(ctx context.Context, q *request) error {
 	timeout, err := requestTimeout(q.query)
 	if err != nil {
 		return err
@@ -195,33 +202,6 @@ func (h *Handler) dispatch(ctx context.Context, q *request) error {
 		return h.delete(ctx, q)
 	}
 	return h.deleteCollection(ctx, q)
-}
-
-// strike applies a scripted fault to a request: it waits, and returns either
-// the error to answer with or what is to happen to a watch.
-func (h *Handler) strike(ctx context.Context, q *request) (fault.Fault, error) {
-	f, ok := h.faults.Strike(fault.Request{
-		Verb:      q.verb,
-		Resource:  q.res.GroupResource(),
-		Namespace: q.namespace,
-		Streaming: q.verb == "watch" && wantsStream(q.query),
-	})
-	if !ok {
-		return fault.Fault{}, nil
-	}
-	if f.Delay > 0 {
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return fault.Fault{}, ctx.Err()
-		}
-	}
-	if f.Code != 0 && f.Cut == fault.CutNone {
-		return fault.Fault{}, faultError(f.Code, f.RetryAfter, q.res.GroupResource())
-	}
-	return f, nil
 }
 
 // recover turns a panic of a request into an answer.

@@ -38,9 +38,11 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout(opts))
+	life, end := context.WithCancel(ctx)
+	defer end()
+	ctx, cancel := context.WithTimeout(life, watchTimeout(opts))
 	defer cancel()
-	open, remove := h.watches.add(q, cancel)
+	open, remove := h.watches.add(q, end)
 	defer remove()
 
 	w, err := store.Watch(ctx, storage.WatchOptions{
@@ -52,7 +54,7 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 	if err != nil && !belongsInStream(err) {
 		return err
 	}
-	s := &stream{h: h, q: q, out: out, fault: f}
+	s := &stream{h: h, q: q, out: out, life: life, fault: f}
 	stop := s.begin(ctx)
 	defer stop()
 	if err != nil {
@@ -73,12 +75,16 @@ func belongsInStream(err error) bool {
 // stream writes the events of one watch. It belongs to the goroutine of the
 // request.
 type stream struct {
-	h     *Handler
-	q     *request
-	out   output
+	h   *Handler
+	q   *request
+	out output
+	buf []byte
+	// life ends when the client has gone or the watch is dropped, but not at
+	// its timeout.
+	life  context.Context
 	fault fault.Fault
-	sent  int // events
-	buf   []byte
+	sent  int    // events, counted if there is a fault
+	held  []byte // a frame that is to be swapped with the next
 }
 
 // begin sends the header and takes care that a client which does not read
@@ -112,8 +118,8 @@ func (s *stream) begin(ctx context.Context) (stop func()) {
 // run copies events to the client until the watch ends.
 func (s *stream) run(ctx context.Context, w storage.Watch) error {
 	for {
-		if s.cut() {
-			return s.end()
+		if s.isCut() {
+			return s.cut()
 		}
 		events, err := w.Next()
 		switch {
@@ -123,45 +129,29 @@ func (s *stream) run(ctx context.Context, w storage.Watch) error {
 		default:
 			return s.fail(err)
 		}
-		if err := s.send(events); err != nil {
+		if s.fault == (fault.Fault{}) {
+			err = s.send(events)
+		} else {
+			err = s.sendStruck(ctx, events)
+		}
+		if unencoded := (*encodeError)(nil); errors.As(err, &unencoded) {
+			return s.fail(err)
+		}
+		if err != nil {
 			return err
 		}
 	}
-}
-
-// cut reports whether the scripted fault ends the watch here.
-func (s *stream) cut() bool {
-	return s.fault.Cut != fault.CutNone && s.sent >= s.fault.AfterEvents
-}
-
-// end ends the watch as the scripted fault wants it.
-func (s *stream) end() error {
-	switch s.fault.Cut {
-	case fault.CutReset:
-		panic(http.ErrAbortHandler)
-	case fault.CutError:
-		return s.fail(faultError(s.fault.Code, s.fault.RetryAfter, s.q.res.GroupResource()))
-	}
-	return nil
 }
 
 // send writes events that are at hand together, and flushes once.
 func (s *stream) send(events []storage.Event) error {
 	s.buf = s.buf[:0]
 	for i := range events {
-		event := &events[i]
-		if event.Type == watch.Bookmark && s.fault.NoBookmarks {
-			continue
-		}
-		if s.cut() {
-			break
-		}
-		framed, err := s.frame(event)
+		framed, err := s.frame(&events[i])
 		if err != nil {
-			return s.fail(fmt.Errorf("encode a %s event of %s: %w", event.Type, s.q.res.GroupResource(), err))
+			return err
 		}
 		s.buf = append(s.buf, framed...)
-		s.sent++
 	}
 	return s.flush()
 }
@@ -181,10 +171,13 @@ func (s *stream) flush() error {
 func (s *stream) frame(event *storage.Event) ([]byte, error) {
 	encode := func() ([]byte, error) {
 		object, err := s.h.encodeItem(s.q.res, event.Object, s.out)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			object, err = frame(string(event.Type), object, s.out.media)
 		}
-		return frame(string(event.Type), object, s.out.media)
+		if err != nil {
+			return nil, &encodeError{fmt.Errorf("encode a %s event of %s: %w", event.Type, s.q.res.GroupResource(), err)}
+		}
+		return object, nil
 	}
 	if event.Encoded == nil {
 		return encode()
@@ -195,6 +188,11 @@ func (s *stream) frame(event *storage.Event) ([]byte, error) {
 	}
 	return event.Encoded.Get(name, encode)
 }
+
+// encodeError is told to the client of a watch, unlike one of the connection.
+type encodeError struct{ error }
+
+func (e *encodeError) Unwrap() error { return e.error }
 
 // fail tells the client of err by an ERROR event, which is the last one.
 func (s *stream) fail(err error) error {
