@@ -19,13 +19,14 @@ func TestAManagerResumesDroppedWatchesAndReadsAgainAfterACompaction(t *testing.T
 		run(t, m)
 		u.create(fleet("a", "f", 2, "red"), fleet("b", "f", 2, "red"))
 		settle()
-		for _, resource := range watched {
-			if n := w.DropWatches(resource); n != 1 {
-				t.Errorf("%d watches of %v were dropped, want 1", n, resource)
-			}
-		}
-		u.order("a", "f", 4, "green") // nobody is watching
+		wrote := w.count("manager", writes)
+		w.disconnect(t, watched...)
+		u.order("a", "f", 4, "green")
 		settle()
+		if n := w.count("manager", writes); n != wrote {
+			t.Errorf("%d writes while nothing could be seen", n-wrote)
+		}
+		w.reconnect()
 		u.expect(m, fleet("a", "f", 4, "green"), fleet("b", "f", 2, "red"))
 		for _, resource := range watched {
 			if n := w.count("manager", did("stream", resource)); n != 1 {
@@ -33,18 +34,18 @@ func TestAManagerResumesDroppedWatchesAndReadsAgainAfterACompaction(t *testing.T
 			}
 		}
 
-		for _, resource := range watched {
-			w.DropWatches(resource)
-		}
+		w.disconnect(t, watched...)
 		u.order("b", "f", 3, "blue")
 		u.create(fleet("c", "f", 1, "gray"))
 		if err := w.Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		settle()
+		w.reconnect()
 		u.expect(m, fleet("a", "f", 4, "green"), fleet("b", "f", 3, "blue"), fleet("c", "f", 1, "gray"))
-		if n := w.count("manager", did("stream", fleetResource)); n != 2 {
-			t.Errorf("after the compaction: %d streaming lists of fleets, want 2", n)
+		for i, n := range []int{2, 1, 1} {
+			if got := w.count("manager", did("stream", watched[i])); got != n {
+				t.Errorf("after the compaction: %d streaming lists of %v, want %d", got, watched[i], n)
+			}
 		}
 	})
 }

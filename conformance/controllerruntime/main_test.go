@@ -10,10 +10,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr/funcr"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -109,6 +111,37 @@ func (w *world) config(t *testing.T, name string) *rest.Config {
 	c.Transport = transport
 	c.UserAgent = name
 	return c
+}
+
+// disconnect ends the watches of a resource, and refuses new ones until
+// reconnect is called. A reflector that is refused for an overload keeps its
+// version and asks again.
+func (w *world) disconnect(t *testing.T, resources ...schema.GroupResource) {
+	t.Helper()
+	for _, resource := range resources {
+		err := w.faults.Add(fault.Fault{Verb: "watch", Resource: resource, Code: http.StatusTooManyRequests})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := w.DropWatches(resource); n != 1 {
+			t.Errorf("%d watches of %v were dropped, want 1", n, resource)
+		}
+	}
+}
+
+// reconnect takes all faults away and lets everybody catch up.
+func (w *world) reconnect() {
+	w.faults.Clear()
+	settle()
+}
+
+// stopBeforeMetadata stops the server while metadata clients still watch. If
+// they end their watches themselves, they may leave a goroutine behind: what
+// reads the stream reports the end to watch.Filter of apimachinery, which sends
+// it on to nobody.
+func (w *world) stopBeforeMetadata() {
+	w.Stop()
+	synctest.Wait()
 }
 
 // pipes is a listener of connections in memory.
