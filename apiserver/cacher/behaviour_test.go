@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"heliograph.example/apiserver/cacher"
 	"heliograph.example/apiserver/storage"
@@ -220,6 +221,26 @@ func TestDroppedHistoryIsTooOldAndHarmsNoOneWhoHasReadIt(t *testing.T) {
 		label(t, c, "a", "2")
 		drain(t, first, 1)
 		drain(t, watchOf(t, c, storage.WatchOptions{ResourceVersion: b.ResourceVersion}), 1)
+	})
+}
+
+func TestABookmarkTellsTheLastVersionAgainUnlessTheWatchBeganWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, newStore(t, storage.NewMemory()), cacher.Options{})
+		a := create(t, c, "a")
+		w := watchOf(t, c, storage.WatchOptions{ResourceVersion: a.ResourceVersion, Bookmarks: true})
+		start := time.Now()
+		time.AfterFunc(5*time.Minute, func() { label(t, c, "a", "1") })
+		told := drain(t, w, 3)
+		if told[0].Type != watch.Modified || time.Since(start) < 5*time.Minute {
+			t.Errorf("%s was told after %v though nothing had happened", told[0].Type, time.Since(start))
+		}
+		version := told[0].Object.(*corev1.ConfigMap).ResourceVersion
+		for _, e := range told[1:] {
+			if got := e.Object.(*corev1.ConfigMap).ResourceVersion; e.Type != watch.Bookmark || got != version {
+				t.Errorf("%s at %s, want a bookmark at %s", e.Type, got, version)
+			}
+		}
 	})
 }
 

@@ -16,7 +16,9 @@ func (w *watcher) nextBookmark(now time.Time) time.Time {
 // tellBookmark tells a bookmark if one is due. The watcher has been told
 // everything up to revision. If that is nothing new, the version may still have
 // moved for other resources without the cache knowing: then the store is asked,
-// and the bookmark goes out a little later.
+// and the bookmark goes out a little later. If that is nothing new either, the
+// last version is told once more, as kube-apiserver does, unless it is the one
+// that the watch began with.
 func (w *watcher) tellBookmark(revision uint64) (bool, error) {
 	if !w.bookmarks {
 		return false, nil
@@ -27,6 +29,9 @@ func (w *watcher) tellBookmark(revision uint64) (bool, error) {
 	}
 	if revision > w.told {
 		return true, w.bookmark(revision, false)
+	}
+	if w.asked && w.told > w.began {
+		return true, w.bookmark(w.told, false)
 	}
 	if w.asked {
 		w.asked, w.due = false, w.nextBookmark(now)

@@ -39,7 +39,8 @@
 // the last version it has seen, and is told with a 410 if that is too old.
 //
 // Bookmarks go out about once a minute and two seconds before the deadline of
-// the watch, if the version has moved, be it by writes to other resources.
+// the watch, if the version has moved since the watch began, be it by writes to
+// other resources.
 //
 // # When it cannot
 //

@@ -98,9 +98,9 @@ type watcher struct {
 	next       string
 	initialEnd bool
 	// cursor is the place in the window, and told the version that the
-	// receiver has come to: what is not newer is not told.
-	cursor uint64
-	told   uint64
+	// receiver has come to, after it began: what is not newer is not told.
+	cursor      uint64
+	told, began uint64
 
 	// due is when the next bookmark should go out, and asked says that the
 	// store has been asked for progress because of it.
@@ -139,6 +139,7 @@ func (w *watcher) begin(start storage.WatchStart) {
 		w.told = start.After
 		w.cursor = window.After(start.After)
 	}
+	w.began = w.told
 	if w.bookmarks {
 		w.due = w.nextBookmark(time.Now())
 	}

@@ -35,6 +35,11 @@ type ListQuery struct {
 // resource version with a limit but without a match is an exact one.
 func ParseList(opts ListOptions) (ListQuery, error) {
 	q := ListQuery{Selection: opts.Selection, Limit: max(0, opts.Limit)}
+	switch opts.Match {
+	case "", metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan:
+	default:
+		return q, apierrors.NewBadRequest(fmt.Sprintf("unknown resourceVersionMatch %q", opts.Match))
+	}
 	if opts.Continue != "" {
 		return q.withToken(opts)
 	}
@@ -48,10 +53,8 @@ func ParseList(opts ListOptions) (ListQuery, error) {
 		q.Any, q.Limit = true, 0
 	case opts.Match == metav1.ResourceVersionMatchExact, opts.Match == "" && q.Limit > 0:
 		q.Exact = version
-	case opts.Match == metav1.ResourceVersionMatchNotOlderThan, opts.Match == "":
-		q.Minimum = version
 	default:
-		return q, apierrors.NewBadRequest(fmt.Sprintf("unknown resourceVersionMatch %q", opts.Match))
+		q.Minimum = version
 	}
 	return q, nil
 }

@@ -233,7 +233,8 @@ func (s *Store) key(key types.NamespacedName) string { return s.prefix + KeyStri
 func (s *Store) relative(key string) string { return key[len(s.prefix):] }
 
 // encode makes the bytes to store: the object without its resource version,
-// which is the revision of its key.
+// which is the revision of its key, and without a self link, which clients of
+// old send back.
 func (s *Store) encode(key types.NamespacedName, obj runtime.Object) ([]byte, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -245,10 +246,11 @@ func (s *Store) encode(key types.NamespacedName, obj runtime.Object) ([]byte, er
 	if m.GetNamespace() != key.Namespace {
 		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
-	if m.GetResourceVersion() != "" {
+	if m.GetResourceVersion() != "" || m.GetSelfLink() != "" {
 		obj = obj.DeepCopyObject()
 		if m, err = meta.Accessor(obj); err == nil {
 			m.SetResourceVersion("")
+			m.SetSelfLink("")
 		}
 	}
 	data, err := runtime.Encode(s.opts.Codec, obj)

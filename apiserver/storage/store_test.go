@@ -70,7 +70,7 @@ func TestResourcesOfOneBackendDoNotMix(t *testing.T) {
 	}
 }
 
-func TestStoredBytesHaveNoVersionAndClusterScopedKeysNoNamespace(t *testing.T) {
+func TestStoredBytesHaveNoVersionNorSelfLinkAndClusterScopedKeysNoNamespace(t *testing.T) {
 	backend := NewMemory()
 	s, err := NewStore(backend, StoreOptions{
 		GroupResource: schema.GroupResource{Group: "example.com", Resource: "widgets"},
@@ -92,6 +92,7 @@ func TestStoredBytesHaveNoVersionAndClusterScopedKeysNoNamespace(t *testing.T) {
 	out, err := s.Update(t.Context(), key, func(current runtime.Object) (runtime.Object, bool, error) {
 		next := current.DeepCopyObject().(*unstructured.Unstructured)
 		next.SetLabels(map[string]string{"a": "b"})
+		next.SetSelfLink("/apis/example.com/v1/widgets/a")
 		return next, false, nil
 	})
 	if err != nil {

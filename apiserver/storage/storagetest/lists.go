@@ -204,6 +204,12 @@ var lists = map[string]func(*testing.T, *fixture){
 		wantStatus(t, err, 400, metav1.StatusReasonBadRequest,
 			`invalid resource version: resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax`)
 	},
+	"an unknown match is refused at every version": func(t *testing.T, f *fixture) {
+		for _, version := range []string{"", "0", "1"} {
+			_, err := f.List(ctx(t), storage.ListOptions{ResourceVersion: version, Match: "Newer"})
+			wantStatus(t, err, 400, metav1.StatusReasonBadRequest, `unknown resourceVersionMatch "Newer"`)
+		}
+	},
 	"what has been compacted has expired, and a page can go on in the newest state": func(t *testing.T, f *fixture) {
 		for _, k := range []string{"ns/a", "ns/b", "ns/c"} {
 			f.create(k, "red")
