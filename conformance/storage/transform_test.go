@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	upstream "k8s.io/apiserver/pkg/storage"
 	suite "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/apiserver/pkg/storage/value"
 
@@ -16,15 +18,24 @@ import (
 type transformed struct {
 	storage.Backend
 	transformer atomic.Pointer[value.Transformer]
+	// lists tells the suite which lists reach the backend.
+	lists *suite.KubernetesRecorder
 }
 
 // defaultPrefix is what the transformer adds to values unless a test changes it.
 const defaultPrefix = "test!"
 
 func newTransformed(backend storage.Backend) *transformed {
-	b := &transformed{Backend: backend}
+	b := &transformed{Backend: backend, lists: suite.NewKubernetesRecorder(noEtcd{})}
 	b.use(suite.NewPrefixTransformer([]byte(defaultPrefix), false))
 	return b
+}
+
+// noEtcd is what is behind the recorder: it answers nothing.
+type noEtcd struct{ kubernetes.Interface }
+
+func (noEtcd) List(context.Context, string, kubernetes.ListOptions) (kubernetes.ListResponse, error) {
+	return kubernetes.ListResponse{}, nil
 }
 
 func (b *transformed) use(t value.Transformer) { b.transformer.Store(&t) }
@@ -35,7 +46,7 @@ func (b *transformed) read(ctx context.Context, kv KeyValue) (KeyValue, error) {
 	}
 	data, stale, err := (*b.transformer.Load()).TransformFromStorage(ctx, kv.Value, value.DefaultContext(kv.Key))
 	if err != nil {
-		return kv, fmt.Errorf("unable to transform key %q: %w", kv.Key, err)
+		return kv, upstream.NewInternalError(fmt.Errorf("unable to transform key %q: %w", kv.Key, err))
 	}
 	if stale {
 		// The same to the codec, but not what it would write.
@@ -57,6 +68,11 @@ func (b *transformed) Get(ctx context.Context, key string) (KeyValue, error) {
 }
 
 func (b *transformed) List(ctx context.Context, prefix string, opts storage.RangeOptions) (storage.Range, error) {
+	if _, err := b.lists.List(ctx, prefix, kubernetes.ListOptions{
+		Continue: opts.Start, Limit: int64(opts.Limit), Revision: int64(opts.Revision),
+	}); err != nil {
+		return storage.Range{}, err
+	}
 	r, err := b.Backend.List(ctx, prefix, opts)
 	for i := 0; i < len(r.Items) && err == nil; i++ {
 		r.Items[i], err = b.read(ctx, r.Items[i])
