@@ -21,6 +21,10 @@
 // context, t.Context(). Outside of a bubble everything else works the same, in
 // real time; [Server.CatchUp] and [Eventually] wait there.
 //
+// Importing this package takes one of the two error handlers of apimachinery away
+// (utilruntime.ErrorHandlers), which measures pauses by the clock of the process
+// and would put client-go's informers to sleep for decades in a bubble.
+//
 // # Faults
 //
 // [Server.Break] adds faults to the script of the server (package fault),

@@ -32,7 +32,7 @@ func TestAServerIsThereUntilTheEndOfItsTest(t *testing.T) {
 	if inCleanup != nil {
 		t.Errorf("in a cleanup function the server answered: %v", inCleanup)
 	}
-	if _, err := server.Client().CoreV1().ConfigMaps("a").Get(t.Context(), "m", metav1.GetOptions{}); err == nil {
+	if _, err := server.Dial(t.Context(), "", ""); err == nil {
 		t.Error("the server answers after its test")
 	}
 }
