@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"heliograph.example/deltafifo"
 )
 
 // StreamingPolicy says whether a state may be read as a streaming list.
@@ -133,6 +135,8 @@ type Reflector[T any] struct {
 	live    *live[T] // a stream that goes on as the watch
 	version string   // all changes up to it were pushed
 	retry   State    // where to go after a pause
+	// deltas is an empty slice for the next delivery of a watch.
+	deltas []deltafifo.Delta[T]
 	// mustList is set while no watch can bridge the way from version, why says
 	// why that is so, and doubt is set after a state older than version.
 	mustList bool

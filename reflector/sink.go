@@ -12,9 +12,11 @@ import (
 // Sink takes what a reflector reads. An informer's sink is a queue in front of
 // its store; the embedded server's watch cache is another.
 type Sink[T any] interface {
-	// Push hands over changes in order. The sink keeps the slice. It must not
-	// wait for anything slow: while it does, nobody drains the socket. An
-	// error (say, a closed queue) ends the reflector's run.
+	// Push hands over changes in order. The slice is used again when Push has
+	// returned: the sink must not keep it, only copies of what is in it. Items
+	// and objects it may keep. It must not wait for anything slow: while it
+	// does, nobody drains the socket. An error (say, a closed queue) ends the
+	// reflector's run.
 	Push(deltas []deltafifo.Delta[T]) error
 	// Known waits until everything pushed so far has been applied, and
 	// returns a view of what is there. A relist compares with it. The view is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 		r.order = r.newOrder()
 	}
 	defer l.close()
+	defer func() { r.deltas = nil }()
 	l.patience.Stop()
 	settled := time.AfterFunc(stableWatch, func() { r.update((*Status).recovered) })
 	defer settled.Stop()
@@ -54,7 +56,7 @@ func (r *Reflector[T]) newOrder() *order {
 // deliver pushes what a batch of events brings, in one go, and moves the clock.
 // moved reports whether it brought anything new.
 func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bool, err error) {
-	deltas := make([]deltafifo.Delta[T], 0, len(events))
+	deltas := slices.Grow(r.deltas, len(events))
 	var skipped, delayed uint64
 	bookmark := false
 	for i := range events {
@@ -90,12 +92,23 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 			return moved, r.sinkError(refusal)
 		}
 	}
+	r.reuse(deltas)
 	r.version = r.order.last
 	r.delivered(bookmark, skipped, delayed)
 	if moved {
 		r.stable()
 	}
 	return moved, err
+}
+
+// reuse keeps the slice of a delivery for the next one, without what it held. It
+// is no larger than the batch of a stream normally is.
+func (r *Reflector[T]) reuse(deltas []deltafifo.Delta[T]) {
+	clear(deltas)
+	r.deltas = nil
+	if cap(deltas) <= 2*maxBatch {
+		r.deltas = deltas[:0]
+	}
 }
 
 // delta is what one event changes. ok is false if that is nothing, because the
