@@ -84,6 +84,9 @@ func TestFaultsStrikeInOrderAndAreUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int{503, 503, 429, 500, 500, 500} {
+		if n := len(script.Unstruck()); n != []int{3, 2, 2, 1, 0, 0}[i] {
+			t.Errorf("before request %d, %d faults have not struck", i, n)
+		}
 		f, ok := script.Strike(fault.Request{Verb: "list", Resource: pods})
 		if !ok || f.Code != want {
 			t.Fatalf("request %d: struck = %v with code %d, want %d", i, ok, f.Code, want)

@@ -12,10 +12,10 @@ type Script struct {
 	rules []rule
 }
 
-// rule is a fault and how often it may still strike.
+// rule is a fault and how often it has struck.
 type rule struct {
 	Fault
-	left int // unused if Times is 0
+	struck int
 }
 
 // Add appends faults. If one of them makes no sense, an error that wraps
@@ -26,7 +26,7 @@ func (s *Script) Add(faults ...Fault) error {
 		if err := f.check(); err != nil {
 			return fmt.Errorf("fault %d: %w", i, err)
 		}
-		rules = append(rules, rule{Fault: f, left: f.Times})
+		rules = append(rules, rule{Fault: f})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,13 +51,26 @@ func (s *Script) Strike(r Request) (Fault, bool) {
 	defer s.mu.Unlock()
 	for i := range s.rules {
 		rule := &s.rules[i]
-		if !rule.matches(r) || rule.Times > 0 && rule.left == 0 {
+		if !rule.matches(r) || rule.Times > 0 && rule.struck == rule.Times {
 			continue
 		}
-		if rule.Times > 0 {
-			rule.left--
-		}
+		rule.struck++
 		return rule.Fault, true
 	}
 	return Fault{}, false
+}
+
+// Unstruck returns the faults that have not struck yet, so that a test can make
+// sure that what it scripted has happened. What a fault does after some events
+// may still be to come.
+func (s *Script) Unstruck() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var faults []Fault
+	for _, rule := range s.rules {
+		if rule.struck == 0 {
+			faults = append(faults, rule.Fault)
+		}
+	}
+	return faults
 }
