@@ -50,6 +50,14 @@ func (l Log) Writes() Log {
 	return l.Verb("create", "update", "patch", "delete", "deletecollection")
 }
 
+// Lists narrows the log to what reads a whole collection: each page of a list,
+// and watches that begin with the state (streaming lists).
+func (l Log) Lists() Log {
+	return l.filter(func(r *endpoints.Request) bool {
+		return r.Verb == "list" || r.Verb == "watch" && strings.Contains(r.Query, "sendInitialEvents=true")
+	})
+}
+
 // Resource narrows the log to one resource, as "pods" or "deployments.apps".
 func (l Log) Resource(name string) Log {
 	gr := schema.ParseGroupResource(name)
