@@ -12,15 +12,42 @@
 // Every client of client-go works with it unmodified: typed (as JSON and as
 // protobuf), dynamic, metadata, discovery and REST mapper, informers with
 // streaming lists. It serves all built-in kinds that client-go has types for,
-// and custom resources that [Options] or [Server.Register] declare.
+// and custom resources that [Options] or [Server.Register] declare, written out
+// as a [Resource] or read from the YAML of their CustomResourceDefinitions:
+//
+//	resources, err := apiserver.ResourcesFromCRD(yaml)
+//	if err != nil {
+//		return err
+//	}
+//	server, err := apiserver.Start(ctx, apiserver.Options{Resources: resources})
+//
+// Definitions declare what is served before a test begins, and their schemas are
+// ignored; the server has no resource customresourcedefinitions.
 //
 // # Faults
 //
-// [Options].Faults is a script of what goes wrong: errors, delays, broken
-// watches, servers without streaming lists; see package fault. Two faults have
-// no request to wait for: [Server.DropWatches] ends open watches, and
-// [Server.Compact] forgets history, so that a client that resumes from an old
-// version gets a 410. [Server.Requests] tells what clients did.
+// [Options].Faults is a script of what goes wrong with requests, by verb,
+// resource, client and count: errors, delays, watches that end, break, stall,
+// are slow or keep bookmarks back, answers that are lost after the write was
+// done, dead connections, servers without streaming lists; see package fault.
+// [Server.Requests] tells what clients did.
+//
+// Faults that have no request to wait for are methods, and what clients see of
+// them is this:
+//
+//	DropWatches  open watches end cleanly
+//	BlackHole    nothing, on old connections and new ones, until it is lifted
+//	Compact      410 Expired for a watch from an older version (as an ERROR
+//	             event), for an exact list, and for the next page of a list
+//	Freeze       a stale replica: version "0" and watches stand still, a newer
+//	             version is a 504 with the cause ResourceVersionTooLarge after
+//	             three seconds
+//	Unready      watches end; lists and watches get a 429 with a growing
+//	             Retry-After
+//	Thaw         the end of Freeze and Unready
+//	Restore      an older state (of [Server.Snapshot]) at its old version; a
+//	             later version is one of the future: a 504 as above for a list,
+//	             silence for a watch
 //
 // # What differs from kube-apiserver
 //

@@ -21,8 +21,8 @@ type Options struct {
 	// resources that are to be typed. Nil means client-go's scheme.Scheme. It
 	// must not be changed while the server runs.
 	Scheme *runtime.Scheme
-	// Resources are custom resources. More can be added later by
-	// [Server.Register].
+	// Resources are custom resources, written out or read by
+	// [ResourcesFromCRD]. More can be added later by [Server.Register].
 	Resources []Resource
 	// Faults is the script of what goes wrong; nil means nothing. Faults may
 	// be added while the server runs.
@@ -33,7 +33,8 @@ type Options struct {
 }
 
 // Resource is a custom resource, served as if a CustomResourceDefinition
-// without a schema had declared it.
+// without a schema had declared it. [ResourcesFromCRD] makes Resources from such
+// definitions.
 type Resource struct {
 	// GroupVersionKind is the kind of its objects; all three parts are
 	// required. Objects are kept as values of the Go type that the scheme has
@@ -42,6 +43,9 @@ type Resource struct {
 	// Plural is its name in paths. Empty means what Kubernetes guesses from
 	// the kind ("widgets" for Widget).
 	Plural string
+	// Singular is its name for one object in discovery. Empty means the kind
+	// in lower case.
+	Singular string
 	// ShortNames are other names that discovery tells.
 	ShortNames []string
 	// Namespaced is whether its objects live in namespaces.
@@ -72,6 +76,7 @@ func (r Resource) served() (endpoints.Resource, error) {
 	return endpoints.Resource{
 		GroupVersionKind: r.GroupVersionKind,
 		Plural:           plural,
+		Singular:         r.Singular,
 		ShortNames:       r.ShortNames,
 		Namespaced:       r.Namespaced,
 		Status:           r.Status,
