@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -66,6 +67,35 @@ func TestCompactionIsA410ForWatchesExactListsAndLaterPages(t *testing.T) {
 		got := ask(t, s, http.MethodGet, probePath+"?watch=1&timeoutSeconds=60&resourceVersion="+page.ResourceVersion, nil)
 		if want := []string{"0s 200 ", "0s ERROR Expired", "0s end"}; !slices.Equal(got.arrived, want) {
 			t.Errorf("a watch: %q", got.arrived)
+		}
+	})
+}
+
+// What a quiet resource answers from its cache after a compaction must not be
+// forgotten already, or a client could not go on from it.
+func TestACompactionLeavesNoCacheBehind(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiservertest.Server) {
+		secrets := s.Client().CoreV1().Secrets("a")
+		if _, err := secrets.List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			create(t, s, fmt.Sprint("late", i))
+			if err := s.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			cached, err := secrets.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact := metav1.ListOptions{ResourceVersion: cached.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+			if _, err := secrets.List(t.Context(), exact); err != nil {
+				t.Errorf("the state of the cache, version %s, read again: %v", cached.ResourceVersion, err)
+			}
+			names, _, err := list(t, s, metav1.ListOptions{ResourceVersion: "0"})
+			if want := fmt.Sprint("late", i); err != nil || !slices.Contains(names, want) {
+				t.Errorf("in the cache: %v, %v; want %s, too", names, err, want)
+			}
 		}
 	})
 }

@@ -80,8 +80,15 @@ func (s *stores) run(cache resourceCache) error {
 }
 
 // compact compacts the backend to its current revision and drops the windows
-// of the caches.
+// of the caches. These have to be told everything before: one that is not would
+// have to list again, and go on for a while to give versions to clients that are
+// forgotten already.
 func (s *stores) compact(ctx context.Context) error {
+	for _, cache := range s.cachesOf(nil) {
+		if err := cache.CatchUp(ctx); err != nil {
+			return fmt.Errorf("watch cache of %s: %w", cache.resource, err)
+		}
+	}
 	revision, err := s.backend.CurrentRevision(ctx)
 	if err != nil {
 		return err

@@ -42,6 +42,23 @@ func (c *Cacher) Freeze(ctx context.Context) error {
 	return nil
 }
 
+// CatchUp lets the cache come as far as the store is now, with the errors of a
+// read that must be as new. A cache that is frozen or suspended stays as it is,
+// without an error.
+func (c *Cacher) CatchUp(ctx context.Context) error {
+	current, err := c.store.CurrentRevision(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.RLock()
+	held := c.thawed != nil || c.suspended != nil
+	c.mu.RUnlock()
+	if held {
+		return nil
+	}
+	return c.wait(ctx, current)
+}
+
 // Thaw ends a freeze. What was held back is told now, in order.
 func (c *Cacher) Thaw() {
 	c.mu.Lock()
