@@ -15,6 +15,13 @@
 // count requests exactly, and it makes timeouts, resyncs and lost leases last
 // no time.
 //
+// Three things that are not the server's show on it, and the tests avoid them:
+// the detector takes typed custom resources in lists, which have a kind, for
+// others than those in watches, which client-go takes it from; a metadata client
+// that ends its own watch may leave a goroutine behind; and an error handler of
+// apimachinery sleeps until the last error of the process is a millisecond old,
+// by a clock that a bubble has set back by decades.
+//
 // # What controller-runtime offers and the server has not
 //
 //   - Apply of the client and of its subresources, and Patch with client.Apply:

@@ -194,7 +194,10 @@ func TestAManagerMendsWhatOthersBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		u := newUser(t, w)
-		m := newManager(t, w.config(t, "manager"), ctrl.Options{Scheme: w.scheme})
+		// A cache that lags may have it do some things twice, which does no harm
+		// but would be counted here.
+		consistent := client.CacheOptions{EnableReadYourWritesConsistency: new(true)}
+		m := newManager(t, w.config(t, "manager"), ctrl.Options{Scheme: w.scheme, Client: client.Options{Cache: &consistent}})
 		run(t, m)
 		u.create(fleet("a", "f", 4, "red"))
 		settle()
