@@ -174,7 +174,7 @@ func TestAFailureTellsTheHistory(t *testing.T) {
 }
 
 func TestAnInformerSurvivesHistories(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			h, err := apiservertest.Random(seed, apiservertest.Plan{Manifests: states(20), Every: 10 * time.Second})
 			if err != nil {

@@ -39,8 +39,9 @@ type Plan struct {
 	// Faults are what goes wrong, one at a time and chosen by chance. Nil
 	// means [DefaultFaults]; an empty slice means no faults, and then no
 	// watches are dropped either and nothing is compacted. A fault without
-	// Times is there until the end of the history. Faults should leave the
-	// history's own requests alone: create, patch and delete.
+	// Times is there until the end of the history. Faults of writes should
+	// name the Client of the program under test: the history itself creates,
+	// patches and deletes, as the client [Agent], and tries only so often.
 	Faults []fault.Fault
 }
 
@@ -51,14 +52,17 @@ func DefaultFaults() []fault.Fault {
 		{Verb: "watch", Times: 1, Cut: fault.CutEnd},
 		{Verb: "watch", Times: 1, Cut: fault.CutEnd, AfterEvents: 2},
 		{Verb: "watch", Times: 2, Cut: fault.CutReset, AfterEvents: 1},
+		{Verb: "watch", Times: 1, Cut: fault.CutFrame, AfterEvents: 1},
 		{Verb: "watch", Times: 1, Cut: fault.CutError, Code: http.StatusGone, AfterEvents: 1},
 		{Verb: "watch", Times: 1, Cut: fault.CutError, Code: http.StatusInternalServerError},
 		{Verb: "watch", Times: 1, Delay: 20 * time.Second},
 		{Verb: "watch", Times: 3, Code: http.StatusServiceUnavailable},
 		{Verb: "watch", Times: 2, Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
 		{Verb: "watch", Times: 1, Code: http.StatusGone},
+		{Verb: "watch", Times: 1, Pause: 2 * time.Second},
 		{Verb: "list", Times: 2, Code: http.StatusServiceUnavailable},
 		{Verb: "list", Times: 1, Code: http.StatusInternalServerError},
+		{Verb: "list", Times: 1, Cut: fault.CutFrame},
 	}
 }
 

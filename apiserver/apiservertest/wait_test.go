@@ -132,6 +132,33 @@ func TestCatchUpWaitsForAStoreThatIsAway(t *testing.T) {
 	})
 }
 
+func TestCatchUpDoesNotTakeAStaleReplicaForTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiservertest.Start(t, apiserver.Options{})
+		store := configMaps(t, server, informer.Scope{})
+		run(t, store)
+		if err := server.Freeze(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		server.Load("{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}")
+		failed, log := record(t, func(tb testing.TB) {
+			again := *server
+			again.SetT(tb)
+			again.CatchUp(store.Store().Version)
+		})
+		if !failed || !strings.Contains(log, "Too large resource version") {
+			t.Errorf("frozen: failed %v: %s", failed, log)
+		}
+		if err := server.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+		server.CatchUp(store.Store().Version)
+		if n := store.Store().Len(); n != 1 {
+			t.Errorf("the store has %d objects", n)
+		}
+	})
+}
+
 func TestAStockInformerCatchesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiservertest.Start(t, apiserver.Options{})

@@ -99,25 +99,37 @@ func (h *Handler) CatchUp(ctx context.Context, version uint64, which func(Reques
 	tick := time.NewTicker(catchUpPeriod)
 	defer tick.Stop()
 	asked := make(map[*openWatch]bool)
+	var lag error
 	for {
-		var lag []error
-		for _, w := range h.watches.all() {
-			if which != nil && !which(w.request) {
-				continue
-			}
-			if err := w.reach(ctx, version, asked); err != nil {
-				lag = append(lag, err)
-			}
-		}
-		if len(lag) == 0 {
+		now := h.lagging(ctx, version, which, asked)
+		if now == nil {
 			return nil
+		}
+		if lag == nil || ctx.Err() == nil {
+			// What is found when the time is up says less than what was
+			// found before.
+			lag = now
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(append(lag, context.Cause(ctx))...)
+			return errors.Join(lag, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}
+}
+
+// lagging tells of the watches that have not been told everything.
+func (h *Handler) lagging(ctx context.Context, version uint64, which func(Request) bool, asked map[*openWatch]bool) error {
+	var lag []error
+	for _, w := range h.watches.all() {
+		if which != nil && !which(w.request) {
+			continue
+		}
+		if err := w.reach(ctx, version, asked); err != nil {
+			lag = append(lag, err)
+		}
+	}
+	return errors.Join(lag...)
 }
 
 // reach returns an error if the watch has not been told everything up to a
