@@ -123,6 +123,21 @@ func TestOurInformerRecoversFromEachFault(t *testing.T) {
 				}
 			},
 		},
+		"a stale replica that misses a compaction": {
+			strike: func(t *testing.T, s *apiservertest.Server) {
+				if err := s.Freeze(t.Context()); err != nil {
+					t.Error(err)
+				}
+			},
+			heal: func(t *testing.T, s *apiservertest.Server) {
+				if err := s.Compact(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := s.Thaw(); err != nil {
+					t.Error(err)
+				}
+			},
+		},
 		"a cache that is not ready": {
 			strike: func(t *testing.T, s *apiservertest.Server) {
 				if err := s.Unready(configMaps); err != nil {
