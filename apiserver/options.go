@@ -27,6 +27,11 @@ type Options struct {
 	// Faults is the script of what goes wrong; nil means nothing. Faults may
 	// be added while the server runs.
 	Faults *fault.Script
+	// ShardSelector turns on the parameter shardSelector of lists and watches,
+	// as kube-apiserver's feature gate ShardedListAndWatch does, which is off
+	// by default in Kubernetes 1.37. Off, the parameter is ignored, whatever
+	// it says, so that clients get everything.
+	ShardSelector bool
 	// Listener takes the connections; nil means a new one on 127.0.0.1. The
 	// server closes it.
 	Listener net.Listener

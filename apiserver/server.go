@@ -80,7 +80,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 // prepare makes the handler and the listener.
 func (s *Server) prepare(opts Options) error {
-	handler, err := endpoints.NewHandler(endpoints.Config{Scheme: opts.Scheme, Storage: s.stores.open, Faults: opts.Faults})
+	handler, err := endpoints.NewHandler(endpoints.Config{
+		Scheme: opts.Scheme, Storage: s.stores.open, Faults: opts.Faults, ShardSelector: opts.ShardSelector,
+	})
 	if err != nil {
 		return fmt.Errorf("start an API server: %w", err)
 	}

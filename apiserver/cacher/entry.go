@@ -40,6 +40,9 @@ func (e *entry) selectedBy(sel storage.Selection, of storage.AttributesFunc) (bo
 	if !sel.ByContent() {
 		return true, nil
 	}
+	if ok, err := sel.InShard(e.object); !ok || err != nil {
+		return false, err
+	}
 	a := e.attributes.Load()
 	if a == nil {
 		l, f, err := of(e.object)

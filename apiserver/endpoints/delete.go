@@ -260,7 +260,7 @@ func (h *Handler) deleteCollection(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.readList(ctx, q, listOpts)
+	list, sel, err := h.readList(ctx, q, listOpts)
 	if err != nil {
 		return err
 	}
@@ -275,5 +275,5 @@ func (h *Handler) deleteCollection(ctx context.Context, q *request) error {
 			return err
 		}
 	}
-	return h.respondList(ctx, q, list, out)
+	return h.respondList(ctx, q, list, sel, out)
 }

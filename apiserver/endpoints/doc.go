@@ -22,6 +22,15 @@
 // Status in the encoding that the client accepts; a panic becomes a 500 and
 // harms no other request.
 //
+// # Shards
+//
+// The parameter shardSelector of lists and watches, alpha in Kubernetes 1.37, is
+// heeded if [Config] says so, else ignored. It is one more selector: a watch is
+// told of what leaves its range as of a delete. Lists of built-in types tell the
+// selector in metadata.shardInfo, which is how a client knows that it was heeded;
+// other lists and watches do not. One that cannot be read is answered with a 500
+// without a reason, as on kube-apiserver.
+//
 // # Media types
 //
 // Objects are sent as JSON, YAML or protobuf, whole or as

@@ -31,6 +31,9 @@ type Config struct {
 	Storage func(r *Resource) (storage.Interface, error)
 	// Faults is the script of faults; nil means none.
 	Faults *fault.Script
+	// ShardSelector is whether the parameter shardSelector is heeded; if not,
+	// it is ignored, whatever it says.
+	ShardSelector bool
 }
 
 // Handler serves the HTTP side of an API server: see the package
@@ -39,6 +42,7 @@ type Handler struct {
 	scheme   *runtime.Scheme
 	open     func(r *Resource) (storage.Interface, error)
 	faults   *fault.Script
+	sharding bool
 	strict   *jsonserializer.Serializer
 	protobuf *protobuf.Serializer
 	log      requestLog
@@ -76,9 +80,10 @@ func NewHandler(c Config) (*Handler, error) {
 		return nil, fmt.Errorf("%w: scheme and storage are required", ErrInvalidConfig)
 	}
 	return &Handler{
-		scheme: c.Scheme,
-		open:   c.Storage,
-		faults: c.Faults,
+		scheme:   c.Scheme,
+		open:     c.Storage,
+		faults:   c.Faults,
+		sharding: c.ShardSelector,
 		strict: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, c.Scheme, c.Scheme,
 			jsonserializer.SerializerOptions{Strict: true}),
 		protobuf:  protobuf.NewSerializer(c.Scheme, c.Scheme),

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"heliograph.example/apiserver/storage"
@@ -22,34 +23,36 @@ func (h *Handler) list(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.readList(ctx, q, opts)
+	list, sel, err := h.readList(ctx, q, opts)
 	if err != nil {
 		return err
 	}
-	return h.respondList(ctx, q, list, out)
+	return h.respondList(ctx, q, list, sel, out)
 }
 
-// readList reads from the storage what opts ask for.
-func (h *Handler) readList(ctx context.Context, q *request, opts *internalversion.ListOptions) (storage.List, error) {
-	sel, err := selection(q.res, q.target, opts)
+// readList reads from the storage what opts ask for. It also returns what has
+// been selected.
+func (h *Handler) readList(ctx context.Context, q *request, opts *internalversion.ListOptions) (storage.List, storage.Selection, error) {
+	sel, err := h.selection(q.res, q.target, opts)
 	if err != nil {
-		return storage.List{}, err
+		return storage.List{}, sel, err
 	}
 	store, err := q.srv.storage()
 	if err != nil {
-		return storage.List{}, err
+		return storage.List{}, sel, err
 	}
-	return store.List(ctx, storage.ListOptions{
+	list, err := store.List(ctx, storage.ListOptions{
 		Selection:       sel,
 		ResourceVersion: opts.ResourceVersion,
 		Match:           opts.ResourceVersionMatch,
 		Limit:           max(opts.Limit, 0),
 		Continue:        opts.Continue,
 	})
+	return list, sel, err
 }
 
 // respondList answers with a page of a list.
-func (h *Handler) respondList(ctx context.Context, q *request, list storage.List, out output) error {
+func (h *Handler) respondList(ctx context.Context, q *request, list storage.List, sel storage.Selection, out output) error {
 	var obj runtime.Object
 	var err error
 	if out.partial {
@@ -70,6 +73,11 @@ func (h *Handler) respondList(ctx context.Context, q *request, list storage.List
 	}
 	if list.Remaining != nil {
 		m.SetRemainingItemCount(list.Remaining)
+	}
+	// As on kube-apiserver, only lists of built-in types have room for this:
+	// those of custom resources have none, and lists of metadata lose it.
+	if typed, ok := obj.(metav1.ShardedListInterface); ok && sel.Shard != nil && !out.partial && !q.res.Custom {
+		typed.SetShardInfo(&metav1.ShardInfo{Selector: sel.Shard.String()})
 	}
 	data, err := h.encodeObject(obj, out)
 	if err != nil {

@@ -41,8 +41,13 @@ func parseListOptions(query url.Values, watching bool) (*internalversion.ListOpt
 
 // selection turns the selectors and the path of a request into what the
 // storage is to select.
-func selection(r *Resource, t target, opts *internalversion.ListOptions) (storage.Selection, error) {
-	sel := storage.Selection{Namespace: t.namespace, Name: t.name, Labels: opts.LabelSelector, Fields: opts.FieldSelector}
+func (h *Handler) selection(r *Resource, t target, opts *internalversion.ListOptions) (sel storage.Selection, err error) {
+	sel = storage.Selection{Namespace: t.namespace, Name: t.name, Labels: opts.LabelSelector, Fields: opts.FieldSelector}
+	if h.sharding && opts.ShardSelector != "" {
+		if sel.Shard, err = parseShardSelector(opts.ShardSelector); err != nil {
+			return sel, err
+		}
+	}
 	if sel.Fields == nil {
 		return sel, nil
 	}

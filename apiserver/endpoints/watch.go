@@ -30,7 +30,7 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 	if err != nil {
 		return err
 	}
-	sel, err := selection(q.res, q.target, opts)
+	sel, err := h.selection(q.res, q.target, opts)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -27,7 +29,8 @@ func MetadataAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 
 // ByContent reports whether the content of objects decides, beyond their keys.
 func (s Selection) ByContent() bool {
-	return s.Labels != nil && !s.Labels.Empty() || s.Fields != nil && !s.Fields.Empty()
+	return s.Labels != nil && !s.Labels.Empty() || s.Fields != nil && !s.Fields.Empty() ||
+		s.Shard != nil && !s.Shard.Empty()
 }
 
 // Includes reports whether a key lies in the scope.
@@ -35,9 +38,22 @@ func (s Selection) Includes(key types.NamespacedName) bool {
 	return (s.Namespace == "" || s.Namespace == key.Namespace) && (s.Name == "" || s.Name == key.Name)
 }
 
-// Matches reports whether both selectors agree.
+// Matches reports whether the selectors by labels and fields agree.
 func (s Selection) Matches(l labels.Set, f fields.Set) bool {
 	return (s.Labels == nil || s.Labels.Matches(l)) && (s.Fields == nil || s.Fields.Matches(f))
+}
+
+// InShard reports whether an object lies in the shard. An error is one that a
+// client should see.
+func (s Selection) InShard(obj runtime.Object) (bool, error) {
+	if s.Shard == nil || s.Shard.Empty() {
+		return true, nil
+	}
+	ok, err := s.Shard.Matches(obj)
+	if err != nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("shard %s: %w", s.Shard, err))
+	}
+	return ok, nil
 }
 
 // scope is the prefix, relative to the resource, of all keys selected.

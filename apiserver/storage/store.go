@@ -279,6 +279,9 @@ func (s *Store) matches(sel Selection, obj runtime.Object) (bool, error) {
 	if !sel.ByContent() {
 		return true, nil
 	}
+	if ok, err := sel.InShard(obj); !ok || err != nil {
+		return false, err
+	}
 	l, f, err := s.opts.Attributes(obj)
 	if err != nil {
 		return false, apierrors.NewInternalError(fmt.Errorf("attributes of %s: %w", s.opts.GroupResource, err))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -51,6 +52,8 @@ type Selection struct {
 	// Labels and Fields select by content; nil means everything.
 	Labels labels.Selector
 	Fields fields.Selector
+	// Shard selects by ranges of the hash of a field; nil means everything.
+	Shard sharding.Selector
 }
 
 // ListOptions are the parameters of a list, already validated.

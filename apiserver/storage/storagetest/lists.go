@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 
 	"heliograph.example/apiserver/storage"
 )
@@ -47,12 +48,19 @@ var lists = map[string]func(*testing.T, *fixture){
 			{byLabel("blue"), []string{"a/xx@3", "b/x@4"}},
 			{byField("red"), []string{"a/x@2", "aa/x@5"}},
 			{storage.Selection{Namespace: "a", Labels: byLabel("red").Labels, Fields: byField("blue").Fields}, nil},
+			{byShard("blue"), []string{"a/xx@3", "b/x@4"}},
+			{byHash(t, "object.metadata.namespace", "b", "object.metadata.namespace", "aa"), []string{"aa/x@5", "b/x@4"}},
+			{storage.Selection{Shard: sharding.Everything(), Name: "x"}, []string{"a/x@2", "aa/x@5", "b/x@4"}},
 		} {
 			wantNames(t, f.list(storage.ListOptions{Selection: c.sel}), c.want...)
 		}
 		l := f.list(storage.ListOptions{Selection: storage.Selection{Namespace: "a", Name: "x"}, Limit: 1})
 		if wantNames(t, l, "a/x@2"); l.Continue != "" {
 			t.Error("a list of one name has another page")
+		}
+		mixed := byHash(t, "object.metadata.namespace", "b", "object.metadata.uid", "1")
+		if _, err := f.List(ctx(t), storage.ListOptions{Selection: mixed}); !apierrors.IsInternalError(err) {
+			t.Errorf("a shard by two fields: %v", err)
 		}
 	},
 	"pages show one state whatever happens meanwhile": func(t *testing.T, f *fixture) {
@@ -94,7 +102,7 @@ var lists = map[string]func(*testing.T, *fixture){
 		for i := range 30 {
 			f.create(fmt.Sprintf("ns/%02d", i), []string{"red", "blue", "blue"}[i%3])
 		}
-		for _, sel := range []storage.Selection{byLabel("red"), byField("red")} {
+		for _, sel := range []storage.Selection{byLabel("red"), byField("red"), byShard("red")} {
 			var got []string
 			opts := storage.ListOptions{Selection: sel, Limit: 4}
 			for {

@@ -30,7 +30,7 @@ func model(t *testing.T, f *fixture, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 7))
 	colors := []string{"red", "blue", "green"}
 	selections := []storage.Selection{
-		{}, {Namespace: "a"}, {Name: "1"}, {Namespace: "b", Name: "2"}, byLabel("red"), byField("blue"),
+		{}, {Namespace: "a"}, {Name: "1"}, {Namespace: "b", Name: "2"}, byLabel("red"), byField("blue"), byShard("green"),
 		{Namespace: "a", Labels: byLabel("blue").Labels},
 	}
 	var watching, writing sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -27,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -244,6 +246,36 @@ func byLabel(color string) storage.Selection {
 
 func byField(color string) storage.Selection {
 	return storage.Selection{Fields: fields.OneTermEqualSelector("data.color", color)}
+}
+
+func byShard(color string) storage.Selection {
+	return storage.Selection{Shard: colorShard{sharding.Everything(), color}}
+}
+
+// colorShard is a shard that, unlike those of Kubernetes, an object can leave.
+type colorShard struct {
+	sharding.Selector
+	color string
+}
+
+func (s colorShard) Empty() bool { return false }
+
+func (s colorShard) Matches(obj runtime.Object) (bool, error) {
+	return obj.(*corev1.ConfigMap).Data["color"] == s.color, nil
+}
+
+// byHash is the shard of the hashes of two values of fields. Kubernetes permits
+// only one field in a shard.
+func byHash(t *testing.T, field, value, otherField, other string) storage.Selection {
+	t.Helper()
+	only := func(field, value string) sharding.ShardRangeRequirement {
+		hash, err := strconv.ParseUint(sharding.HashField(value), 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sharding.ShardRangeRequirement{Key: field, Start: fmt.Sprintf("0x%016x", hash), End: fmt.Sprintf("0x%016x", hash+1)}
+	}
+	return storage.Selection{Shard: sharding.NewSelector(only(field, value), only(otherField, other))}
 }
 
 // wantStatus checks an error that a client would see.

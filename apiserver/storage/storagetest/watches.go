@@ -99,7 +99,7 @@ var watches = map[string]func(*testing.T, *fixture){
 		w.want("MODIFIED ns/a green@5")
 	},
 	"what comes under a selector is added and what leaves it deleted": func(t *testing.T, f *fixture) {
-		for name, sel := range map[string]storage.Selection{"label": byLabel("red"), "field": byField("red")} {
+		for name, sel := range map[string]storage.Selection{"label": byLabel("red"), "field": byField("red"), "shard": byShard("red")} {
 			k := "ns/" + name
 			w := f.watch(storage.WatchOptions{ResourceVersion: f.version(), Selection: sel})
 			v := func(cm metav1.Object) string { return "@" + cm.GetResourceVersion() }
