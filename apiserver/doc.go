@@ -72,6 +72,8 @@
 //     kubectl gets plain objects, which it prints as names and ages.
 //   - Graceful deletion of pods is done only if the pod or the delete names a
 //     grace period, and then somebody has to play the kubelet.
+//   - Slow watches are not ended until they are thousands of events behind,
+//     unless [Options].WatchBacklog is set.
 //   - shardSelector, where [Options] turn it on, is read without the parentheses,
 //     comments and escapes that CEL permits.
 //   - deletecollection does not wait for other writers: it deletes what it

@@ -32,6 +32,15 @@ type Options struct {
 	// by default in Kubernetes 1.37. Off, the parameter is ignored, whatever
 	// it says, so that clients get everything.
 	ShardSelector bool
+	// WatchBacklog, if not zero, makes the server as strict with slow watches
+	// as kube-apiserver is: a watch that has more events than this yet to be
+	// sent, counted before labels and fields select, ends cleanly, and the
+	// client has to resume. kube-apiserver does so when the buffer of a watch
+	// is full, which holds 10 events for quiet resources and up to 1,000 for
+	// busy ones. With a small number a burst of writes ends the watches of
+	// good clients, too; a fault with a Pause makes one slow for sure. Zero
+	// means that watches end only when they are thousands of events behind.
+	WatchBacklog int
 	// Listener takes the connections; nil means a new one on 127.0.0.1. The
 	// server closes it.
 	Listener net.Listener

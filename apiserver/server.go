@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"heliograph.example/apiserver/cacher"
 	"heliograph.example/apiserver/endpoints"
 	"heliograph.example/apiserver/fault"
 	"heliograph.example/apiserver/storage"
@@ -50,6 +51,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start an API server: %w", err)
 	}
+	if opts.WatchBacklog < 0 {
+		return nil, fmt.Errorf("start an API server: %w: backlog of %d events", cacher.ErrInvalidOptions, opts.WatchBacklog)
+	}
 	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
 		stores:  newStores(serverCtx, opts.Scheme),
@@ -57,6 +61,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 		cancel:  cancel,
 		stopped: make(chan struct{}),
 	}
+	s.stores.backlog = opts.WatchBacklog
 	if err := s.prepare(opts); err != nil {
 		cancel()
 		return nil, err

@@ -21,6 +21,7 @@ type stores struct {
 	ctx     context.Context // of the server
 	scheme  *runtime.Scheme
 	backend *storage.Memory
+	backlog int // of watches, see Options
 	running sync.WaitGroup
 
 	mu     sync.Mutex
@@ -56,7 +57,7 @@ func (s *stores) open(r *endpoints.Resource) (storage.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := cacher.New(store, cacher.Options{})
+	cache, err := cacher.New(store, cacher.Options{Backlog: s.backlog})
 	if err != nil {
 		return nil, err
 	}

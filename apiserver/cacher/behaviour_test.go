@@ -29,6 +29,9 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	if _, err := cacher.New(store, cacher.Options{Window: -1}); !errors.Is(err, cacher.ErrInvalidOptions) {
 		t.Errorf("a negative window: %v", err)
 	}
+	if _, err := cacher.New(store, cacher.Options{Backlog: -1}); !errors.Is(err, cacher.ErrInvalidOptions) {
+		t.Errorf("a negative backlog: %v", err)
+	}
 }
 
 func TestACacheRunsOnce(t *testing.T) {

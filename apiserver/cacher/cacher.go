@@ -43,6 +43,12 @@ type Options struct {
 	// how far a watcher may fall behind. 0 means DefaultWindow; a negative
 	// number is an error.
 	Window int
+	// Backlog is for tests of clients: a watcher that has more changes within
+	// its scope (namespace and name) yet to be told ends with io.EOF, as on
+	// kube-apiserver, which has room for 10 to 1,000 of them. What happened
+	// before the watch was opened does not count. 0 means that only the window
+	// bounds it; a negative number is an error.
+	Backlog int
 }
 
 // Cacher is a watch cache: [storage.Interface] in front of a store, answering
@@ -52,6 +58,7 @@ type Cacher struct {
 	store    *storage.Store
 	of       storage.StoreOptions
 	resource string
+	backlog  int // see Options
 
 	// wanted is closed by the first request that needs the cache.
 	wanted   chan struct{}
@@ -93,6 +100,9 @@ func New(store *storage.Store, opts Options) (*Cacher, error) {
 	if opts.Window < 0 {
 		return nil, fmt.Errorf("%w: window of %d changes", ErrInvalidOptions, opts.Window)
 	}
+	if opts.Backlog < 0 {
+		return nil, fmt.Errorf("%w: backlog of %d changes", ErrInvalidOptions, opts.Backlog)
+	}
 	if opts.Window == 0 {
 		opts.Window = DefaultWindow
 	}
@@ -100,6 +110,7 @@ func New(store *storage.Store, opts Options) (*Cacher, error) {
 		store:    store,
 		of:       store.Options(),
 		resource: store.Options().GroupResource.String(),
+		backlog:  opts.Backlog,
 		wanted:   make(chan struct{}),
 		window:   history.New[entry](0, history.Limits{Min: opts.Window, Max: windowMax * opts.Window, Age: windowAge}),
 		changed:  make(chan struct{}),

@@ -37,6 +37,9 @@
 // fallen off the window, if the cache had to read its whole state anew and may
 // have missed changes, or if the cache is stopped. The client comes back with
 // the last version it has seen, and is told with a 410 if that is too old.
+// [Options.Backlog], for tests, also ends a watcher that is slower than the
+// writers, as kube-apiserver does when the buffer of a watcher is full: even a
+// good client can meet that in a burst of writes.
 //
 // Bookmarks go out about once a minute and two seconds before the deadline of
 // the watch, if the version has moved since the watch began, be it by writes to

@@ -101,6 +101,9 @@ type watcher struct {
 	// receiver has come to, after it began: what is not newer is not told.
 	cursor      uint64
 	told, began uint64
+	// opened is the end of the window when the watch was opened. What it has
+	// to catch up with by then is no backlog.
+	opened uint64
 
 	// due is when the next bookmark should go out, and asked says that the
 	// store has been asked for progress because of it.
@@ -124,6 +127,7 @@ type watcher struct {
 // begin sets the watcher to its start. The cache is locked.
 func (w *watcher) begin(start storage.WatchStart) {
 	window := w.cache.window
+	w.opened = window.Next()
 	switch {
 	case start.Initial:
 		w.initial = window.Now()
@@ -149,7 +153,7 @@ func (w *watcher) begin(start storage.WatchStart) {
 func (w *watcher) Stop() { w.stopOnce.Do(func() { close(w.stopped) }) }
 
 // Next implements [storage.Watch]. At the end of the cache, and when the
-// watcher has fallen off the window, it returns io.EOF.
+// watcher has fallen off the window or behind its backlog, it returns io.EOF.
 func (w *watcher) Next() ([]storage.Event, error) {
 	clear(w.events)
 	w.events = w.events[:0]
@@ -179,6 +183,7 @@ func (w *watcher) step() error {
 	c := w.cache
 	c.mu.RLock()
 	changes, ok := c.window.Read(w.cursor, w.read[:])
+	ok = ok && !w.tooSlow()
 	revision, changed, end := c.window.Revision(), c.changed, c.stopped
 	c.mu.RUnlock()
 	switch {
@@ -195,6 +200,33 @@ func (w *watcher) step() error {
 		return err
 	}
 	return w.sleep(changed)
+}
+
+// tooSlow reports whether more is to be told than Options.Backlog allows. The
+// cache is locked.
+func (w *watcher) tooSlow() bool {
+	window, limit := w.cache.window, w.cache.backlog
+	seq := max(w.cursor, w.opened)
+	if limit == 0 || window.Next() <= seq+uint64(limit) {
+		return false
+	}
+	var read [readBatch]*history.Change[entry]
+	pending := 0
+	for {
+		changes, ok := window.Read(seq, read[:])
+		if !ok || len(changes) == 0 {
+			return false
+		}
+		for _, change := range changes {
+			if change.Revision > w.told && w.selection.Includes(change.After.key) {
+				pending++
+			}
+		}
+		if pending > limit {
+			return true
+		}
+		seq += uint64(len(changes))
+	}
 }
 
 // tellInitial tells the next part of the initial state.
