@@ -220,8 +220,11 @@ type diary struct {
 func (d *diary) note(s reflector.Status) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lines = append(d.lines, fmt.Sprintf("%s %s, version %s, tries %d: %s (%v)",
-		s.Taken.Format("15:04:05.000"), s.State, s.Version, s.Tries, s.Reason, s.LastError))
+	d.lines = append(d.lines, fmt.Sprintf("%s %s, version %s, tries %d: %s",
+		s.Taken.Format("15:04:05.000"), s.State, s.Version, s.Tries, s.Reason))
+	if s.LastError != nil {
+		d.lines = append(d.lines, fmt.Sprintf("             the last error: %v", s.LastError))
+	}
 }
 
 func (d *diary) String() string {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"heliograph.example/e2e/recorder"
 )
@@ -35,7 +37,14 @@ func witness(t *testing.T, c *kubernetes.Clientset, namespace string, k kind) *r
 	}
 	// The test's own context ends before its cleanup; the stream must not.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	w, err := request(c, namespace, k, metav1.ListOptions{Watch: true, ResourceVersion: from.GetResourceVersion()}).Watch(ctx)
+	// The server ends the watch of a client that it finds too slow, and a
+	// witness must not miss anything: client-go's retry watcher resumes.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, from.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			return request(c, namespace, k, options).Watch(ctx)
+		},
+	})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -57,8 +66,7 @@ func witness(t *testing.T, c *kubernetes.Clientset, namespace string, k kind) *r
 		}
 	}()
 	t.Cleanup(func() {
-		cancel()
-		w.Stop()
+		cancel() // which stops the retry watcher too
 		<-done
 	})
 	return history
