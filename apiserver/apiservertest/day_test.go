@@ -64,6 +64,12 @@ func TestADayOfInformers(t *testing.T) {
 		if n := len(stock.GetStore().List()); n != len(list.Items) {
 			t.Errorf("client-go's store has %d objects, the server %d", n, len(list.Items))
 		}
+		for i := range list.Items {
+			obj, _, err := stock.GetStore().Get(&list.Items[i])
+			if cm, ok := obj.(*corev1.ConfigMap); err != nil || !ok || cm.ResourceVersion != list.Items[i].ResourceVersion {
+				t.Errorf("client-go's store has %v (%v), the server %v", obj, err, &list.Items[i])
+			}
+		}
 		log := server.Log()
 		stocks := len(log.Agent("stock"))
 		t.Logf("%d requests of ours, %d of client-go's, %d objects, %d lists", len(log)-stocks, stocks, len(list.Items), len(log.Verb("list")))

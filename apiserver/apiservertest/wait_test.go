@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -174,6 +175,39 @@ func TestAStockInformerCatchesUp(t *testing.T) {
 		synctest.Wait()
 		if n := len(stock.GetStore().List()); n != 1 {
 			t.Errorf("the store has %d objects", n)
+		}
+	})
+}
+
+// A watch from before the time of the watch cache is served by the store.
+func TestAWatchOfTheStoreCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiservertest.Start(t, apiserver.Options{})
+		first := server.Load("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")[0]
+		server.Load("{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}")
+		w, err := server.Client().CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{
+			ResourceVersion: first.GetResourceVersion(), AllowWatchBookmarks: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		last := server.Load("{apiVersion: v1, kind: Secret, metadata: {name: s}}")[0]
+		var told []string
+		go func() {
+			for len(told) < 2 {
+				event := <-w.ResultChan()
+				told = append(told, fmt.Sprint(event.Type, " ", event.Object.(metav1.Object).GetResourceVersion()))
+			}
+		}()
+		begin := time.Now()
+		server.CatchUp()
+		synctest.Wait()
+		if d := time.Since(begin); d > time.Second {
+			t.Errorf("it took %v, as if it had waited for a bookmark that was due", d)
+		}
+		if want := []string{"ADDED 3", "BOOKMARK " + last.GetResourceVersion()}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
 		}
 	})
 }
