@@ -25,6 +25,16 @@
 //     those functions that ask for it, a Backend around Memory. Data that the
 //     transformer calls stale come with a space appended, so that they are not
 //     what would be written, and rewriting them is judged like everything else.
+//   - A continue token is compared without the slash before its key. A genuine
+//     server writes one, and ours does with it; both read either.
+//
+// One function asks for pages at version "0", where kube-apiserver's cache and
+// all of ours ignore a limit; it gets pages of the newest state, which is one of
+// the states that may be given. Two cases of RunTestList ask for the same and
+// skip themselves for whoever has the rules of the cache.
+//
+// Of the suite's own counters one is connected: the lists that a cache should
+// answer must not reach the backend.
 //
 // # What is left out
 //

@@ -156,8 +156,8 @@ func (h *harness) checkStored(ctx context.Context, t *testing.T, path string) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	if pod := obj.(*example.Pod); pod.ResourceVersion != "" || pod.SelfLink != "" {
-		t.Errorf("%s is stored with resource version %q and self link %q", path, pod.ResourceVersion, pod.SelfLink)
+	if pod := obj.(*example.Pod); pod.ResourceVersion != "" || pod.GetSelfLink() != "" {
+		t.Errorf("%s is stored with resource version %q and self link %q", path, pod.ResourceVersion, pod.GetSelfLink())
 	}
 }
 
