@@ -68,8 +68,9 @@ type HandlerOptions[T any] struct {
 	// is an error.
 	Resync time.Duration
 	// Budget is the number of pending changes up to which the handler gets
-	// each change; past it, pending changes are folded to one for each key.
-	// 0 means DefaultBudget; a negative number is an error.
+	// each change, unless there are more objects in the store: then it is their
+	// number. Past it, pending changes are folded to what still matters of each
+	// key. 0 means DefaultBudget; a negative number is an error.
 	Budget int
 }
 
