@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,23 +110,40 @@ func (c *Controller) watch(w *watch) error {
 	return nil
 }
 
-// handler adds the keys of each change to a queue.
+// handler adds the keys of each change to a queue, each once: a quick worker could
+// else be done with a key before it is added for the second state of the change,
+// and do the same work again.
 func handler[T any](c *Controller, q *queue, keys Map[T]) informer.Handler[T] {
 	return informer.HandlerFunc[T](func(ctx context.Context, change informer.Change[T]) {
-		add := func(obj T) {
-			for _, key := range mapped(ctx, c, keys, change.Key, obj) {
-				// The only error is that of a closed queue, whose run has
-				// ended. The next run is told of every object.
-				_ = q.Add(key)
-			}
-		}
+		var before, after []types.NamespacedName
 		if change.Type != informer.Added && !change.Resync {
-			add(change.Old)
+			before = mapped(ctx, c, keys, change.Key, change.Old)
 		}
 		if !change.FinalStateUnknown {
-			add(change.New)
+			after = mapped(ctx, c, keys, change.Key, change.New)
+		}
+		for _, key := range union(before, after) {
+			// The only error is that of a closed queue, whose run has ended.
+			// The next run is told of every object.
+			_ = q.Add(key)
 		}
 	})
+}
+
+// union returns what is in a or in b, each once.
+func union(a, b []types.NamespacedName) []types.NamespacedName {
+	if len(b) <= 1 && (len(a) == 0 || slices.Equal(a, b)) {
+		return b
+	}
+	seen := make(map[types.NamespacedName]bool, len(a)+len(b))
+	out := make([]types.NamespacedName, 0, len(a)+len(b))
+	for _, key := range slices.Concat(a, b) {
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // mapped calls a map and recovers from its panic.

@@ -73,6 +73,33 @@ func mustWatch[T any](t *testing.T, c *Controller, inf Informer[T], keys Map[T])
 	}
 }
 
+func TestAChangeAddsEachOfItsKeysOnce(t *testing.T) {
+	k := func(names ...string) (keys []types.NamespacedName) {
+		for _, n := range names {
+			keys = append(keys, key(n))
+		}
+		return keys
+	}
+	for _, c := range []struct{ before, after, want []types.NamespacedName }{
+		{nil, nil, nil},
+		{nil, k("a"), k("a")},
+		{k("a"), nil, k("a")},
+		{k("a"), k("a"), k("a")},
+		{k("a"), k("b"), k("a", "b")},
+		{k("a", "b"), k("b", "c"), k("a", "b", "c")},
+		{nil, k("a", "b", "a"), k("a", "b")},
+		{k("a", "a"), nil, k("a")},
+	} {
+		before := slices.Clone(c.before)
+		if got := union(c.before, c.after); !slices.Equal(got, c.want) {
+			t.Errorf("of %v and %v: %v, want %v", c.before, c.after, got, c.want)
+		}
+		if !slices.Equal(c.before, before) {
+			t.Errorf("the user's slice was changed from %v to %v", before, c.before)
+		}
+	}
+}
+
 func TestWatchReconcilesWhatChanges(t *testing.T) {
 	bubble(t, "by its own key", func(t *testing.T) {
 		srv := newServer(newPod("a", ""), newPod("b", ""))
