@@ -64,6 +64,12 @@ func (s source) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.S
 		return nil, err
 	}
 	st.watch = w
+	// Progress that was asked for while no watch was open has been told to
+	// nobody.
+	if err := s.store.RequestProgress(ctx); err != nil {
+		st.Stop()
+		return nil, err
+	}
 	return st, nil
 }
 
