@@ -80,7 +80,9 @@ var creates = []exchange{
 	{does: "create in another namespace", send: "POST {cm}", body: configMap(`"name":"b","namespace":"other"`)},
 	{does: "create without a name", send: "POST {cm}", body: configMap(``)},
 	{does: "create with a bad name", send: "POST {cm}", body: configMap(`"name":"A_b"`)},
-	{does: "create with bad labels", send: "POST {cm}", body: configMap(`"name":"b","labels":{"a b":"c","d":"e f"}`)},
+	// One bad label at a time: several are told in the order of a map.
+	{does: "create with a bad label", send: "POST {cm}", body: configMap(`"name":"b","labels":{"a b":"c"}`)},
+	{does: "create with a bad value of a label", send: "POST {cm}", body: configMap(`"name":"b","labels":{"d":"e f"}`)},
 	{does: "create with bad annotations", send: "POST {cm}", body: configMap(`"name":"b","annotations":{"a b":"c"}`)},
 	{does: "create with a bad finalizer", send: "POST {cm}", body: configMap(`"name":"b","finalizers":["x"]`)},
 	{does: "create with a bad owner", send: "POST {cm}", body: configMap(`"name":"b","ownerReferences":[{"kind":"X"}]`)},
