@@ -1,0 +1,114 @@
+package reflector
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// StreamingPolicy says whether a state may be read as a streaming list.
+type StreamingPolicy uint8
+
+const (
+	// StreamingAuto streams, and lists in pages where streaming does not work.
+	StreamingAuto StreamingPolicy = iota
+	// StreamingNever always lists in pages.
+	StreamingNever
+)
+
+// Defaults and bounds.
+const (
+	// DefaultPageSize is the number of objects that one page may hold.
+	DefaultPageSize = 500
+	// DefaultStreamingTimeout is how long a streaming list may bring nothing.
+	DefaultStreamingTimeout = 10 * time.Second
+	// A watch asks for a life between these two, so that the watches of a
+	// fleet do not end together. client-go asks for the same.
+	minWatch, maxWatch = 5 * time.Minute, 10 * time.Minute
+
+	// slack is how long a watch may outlive what was asked for. The server
+	// should end it; if something between has died, nobody does.
+	slack = 30 * time.Second
+	// openTimeout bounds the wait for the first byte of a watch. A server
+	// answers at once, or after a few seconds if its cache lags.
+	openTimeout = 30 * time.Second
+	// pageTimeout bounds the wait for a page. A server gives up after 60 s.
+	pageTimeout = 90 * time.Second
+	// shortWatch is the life below which a watch that brought nothing counts
+	// as a failure, and stableWatch the one above which all is well.
+	shortWatch  = time.Second
+	stableWatch = 10 * time.Second
+)
+
+// Options tune a reflector. The zero value is ready for use.
+type Options[T any] struct {
+	// Name is what errors, logs and status call the collection, such as
+	// "pods" or "pods in default". If empty, it is the name of T.
+	Name string
+	// Transform, if not nil, changes an object before it is pushed; it is
+	// called once for each state that is pushed, and for no other. An error,
+	// a panic or a nil result is an ObjectError.
+	Transform func(T) (T, error)
+	// PageSize is the number of objects that a page of a list may hold. 0
+	// means DefaultPageSize.
+	PageSize int64
+	// Streaming says whether a state may be streamed.
+	Streaming StreamingPolicy
+	// StreamingTimeout is how long a streaming list may bring no object
+	// before the state is listed in pages. It counts from the last progress,
+	// not from the start. 0 means DefaultStreamingTimeout.
+	StreamingTimeout time.Duration
+	// WatchTimeout is the life that is asked for a watch, in whole seconds.
+	// The reflector itself ends a watch half a minute later. 0 means five to
+	// ten minutes, at random.
+	WatchTimeout time.Duration
+	// Backoff paces all tries that follow a failure, whatever failed. It is
+	// reset by a stable watch: one that brings an event, or lasts for ten
+	// seconds. Steps 0 means no end of growth short of Cap. The zero value
+	// means 0.8 s, doubled up to 30 s, with half as much again by chance.
+	Backoff wait.Backoff
+	// OnObjectError is told of each object that could not be used. It is
+	// called by the reading goroutine and must not block. If nil, the
+	// errors are logged.
+	OnObjectError func(*ObjectError)
+	// OnTransition is told of each change of state. It is called by the
+	// reading goroutine and must not block.
+	OnTransition func(Status)
+}
+
+// check returns o with defaults, or an error that wraps ErrInvalid.
+func (o Options[T]) check() (Options[T], error) {
+	if o.Name == "" {
+		o.Name = reflect.TypeFor[T]().String()
+	}
+	if o.PageSize < 0 {
+		return o, fmt.Errorf("%w page size %d for %s", ErrInvalid, o.PageSize, o.Name)
+	}
+	if o.PageSize == 0 {
+		o.PageSize = DefaultPageSize
+	}
+	if o.Streaming > StreamingNever {
+		return o, fmt.Errorf("%w streaming policy %d for %s", ErrInvalid, o.Streaming, o.Name)
+	}
+	if o.StreamingTimeout < 0 {
+		return o, fmt.Errorf("%w streaming timeout %v for %s", ErrInvalid, o.StreamingTimeout, o.Name)
+	}
+	if o.StreamingTimeout == 0 {
+		o.StreamingTimeout = DefaultStreamingTimeout
+	}
+	if o.WatchTimeout < 0 || o.WatchTimeout%time.Second != 0 {
+		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds", ErrInvalid, o.WatchTimeout, o.Name)
+	}
+	return o, nil
+}
+
+// watchTimeout returns the life to ask for.
+func (o *Options[T]) watchTimeout() time.Duration {
+	if o.WatchTimeout > 0 {
+		return o.WatchTimeout
+	}
+	return (minWatch + rand.N(maxWatch-minWatch)).Truncate(time.Second)
+}

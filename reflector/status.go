@@ -1,0 +1,97 @@
+package reflector
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Status tells how a reflector is. It is a copy: it does not change.
+type Status struct {
+	// Name is the name from the options.
+	Name string
+	// State is what the reflector is doing, Since when, and Reason why.
+	State  State
+	Reason string
+	Since  time.Time
+
+	// Tries is the number of failures since the last stable watch, and
+	// FailingSince the time of the first of them. Both are zero while all is
+	// well.
+	Tries        int
+	FailingSince time.Time
+	// LastError is the last thing that went wrong, even if that was mended at
+	// once, Class its class, and LastErrorAt when it was.
+	LastError   error
+	Class       ErrorClass
+	LastErrorAt time.Time
+	// NextTry is the end of the pause, in the states that wait.
+	NextTry time.Time
+
+	// Version is the last good resource version: all changes up to it were
+	// pushed. It is empty before the first list.
+	Version string
+	// Synced is set once a complete state was pushed. It stays set.
+	Synced bool
+	// Objects is the number of objects in the last complete state.
+	Objects int
+	// Fallback says why states are listed in pages and not streamed. It is
+	// empty while they are streamed.
+	Fallback string
+	// LastEvent and LastBookmark are the times of the last watch event (of
+	// any type) and of the last bookmark.
+	LastEvent, LastBookmark time.Time
+
+	// Pages, Streams and Watches count requests: pages of lists, streaming
+	// lists, and watches that resume from a version.
+	Pages, Streams, Watches uint64
+	// Replayed counts the events that were dropped because they had been
+	// passed on before, Late those that came after newer ones of other
+	// objects, and Stale the listed objects that were older than what is held.
+	Replayed, Late, Stale uint64
+	// ObjectErrors counts the objects that could not be used.
+	ObjectErrors uint64
+
+	// Taken is the time of this status.
+	Taken time.Time
+}
+
+// String is Explain.
+func (s Status) String() string { return s.Explain() }
+
+// Explain tells the status in one line, such as
+//
+//	pods: forbidden: pods is forbidden: User "eve" cannot list ... (for 12s, 3 tries)
+//	pods: watching: listed 12 objects at version 345 (for 3m2s)
+func (s Status) Explain() string {
+	since, what := s.Since, fmt.Sprintf("%s: %s", s.State, s.Reason)
+	var tries string
+	if s.failing() {
+		since, what = s.FailingSince, fmt.Sprintf("%s: %v", s.Class, s.LastError)
+		tries = ", 1 try"
+		if s.Tries > 1 {
+			tries = fmt.Sprintf(", %d tries", s.Tries)
+		}
+	}
+	// A message of several lines would no longer be one line.
+	what = strings.Join(strings.Fields(what), " ")
+	return fmt.Sprintf("%s: %s (for %s%s)", s.Name, what, brief(s.Taken.Sub(since)), tries)
+}
+
+// failing reports whether the last error says more than the state.
+func (s Status) failing() bool {
+	return s.Tries > 0 && s.State != Watching && s.State != Stopped
+}
+
+// brief rounds d to what a reader cares for.
+func brief(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// recovered ends a run of failures.
+func (s *Status) recovered() {
+	s.Tries, s.FailingSince = 0, time.Time{}
+}
