@@ -66,6 +66,8 @@ type clientSource[T any] struct {
 	name  string
 	list  func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error)
 	watch func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+	// named lists the one object under key, if the client can be asked so.
+	named func(ctx context.Context, key types.NamespacedName) (runtime.Object, error)
 	// fake is set if the client says that it is one of client-go's fakes.
 	fake bool
 }

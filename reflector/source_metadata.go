@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 )
@@ -21,21 +22,24 @@ func NewMetadataSource(client metadata.Interface, gvr schema.GroupVersionResourc
 	if err := opts.check(gvr.Resource); err != nil {
 		return nil, err
 	}
-	scoped := func() metadata.ResourceInterface {
-		if opts.Namespace == "" {
+	scoped := func(namespace string) metadata.ResourceInterface {
+		if namespace == "" {
 			return client.Resource(gvr)
 		}
-		return client.Resource(gvr).Namespace(opts.Namespace)
+		return client.Resource(gvr).Namespace(namespace)
 	}
 	return &clientSource[*metav1.PartialObjectMetadata]{
 		name: opts.name(gvr.GroupResource().String()),
 		list: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
 			opts.apply(&list)
-			return scoped().List(ctx, list)
+			return scoped(opts.Namespace).List(ctx, list)
 		},
 		watch: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
 			opts.apply(&list)
-			return scoped().Watch(ctx, list)
+			return scoped(opts.Namespace).Watch(ctx, list)
+		},
+		named: func(ctx context.Context, key types.NamespacedName) (runtime.Object, error) {
+			return scoped(key.Namespace).List(ctx, opts.named(key))
 		},
 		fake: isFake(client),
 	}, nil

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
@@ -28,29 +29,36 @@ func NewRESTSource[T Object](client rest.Interface, resource string, opts Source
 		return nil, err
 	}
 	name := opts.name(resource)
-	request := func(list metav1.ListOptions) *rest.Request {
-		opts.apply(&list)
+	request := func(list metav1.ListOptions, namespace string) *rest.Request {
 		return client.Get().
-			NamespaceIfScoped(opts.Namespace, opts.Namespace != "").
+			NamespaceIfScoped(namespace, namespace != "").
 			Resource(resource).
 			VersionedParams(&list, metav1.ParameterCodec).
 			MaxRetries(0)
 	}
+	read := func(ctx context.Context, request *rest.Request) (runtime.Object, error) {
+		result := request.Do(ctx)
+		if err := result.Error(); err != nil {
+			return nil, err
+		}
+		obj, err := result.Get()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", name, ErrDecode, err)
+		}
+		return obj, nil
+	}
 	return &clientSource[T]{
 		name: name,
 		list: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
-			result := request(list).Do(ctx)
-			if err := result.Error(); err != nil {
-				return nil, err
-			}
-			obj, err := result.Get()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w: %w", name, ErrDecode, err)
-			}
-			return obj, nil
+			opts.apply(&list)
+			return read(ctx, request(list, opts.Namespace))
 		},
 		watch: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
-			return request(list).Watch(ctx)
+			opts.apply(&list)
+			return request(list, opts.Namespace).Watch(ctx)
+		},
+		named: func(ctx context.Context, key types.NamespacedName) (runtime.Object, error) {
+			return read(ctx, request(opts.named(key), key.Namespace))
 		},
 		fake: isFake(client),
 	}, nil
