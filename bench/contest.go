@@ -35,7 +35,8 @@ type entrant struct {
 	job   job
 }
 
-// choose returns the contests that o asks for.
+// choose returns the contests that o asks for. It is an error if o asks for no
+// section either.
 func choose(o options) ([]contest, error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -50,7 +51,12 @@ func choose(o options) ([]contest, error) {
 			chosen = append(chosen, c)
 		}
 	}
-	if len(chosen) == 0 {
+	sectionChosen := false
+	for _, s := range sections {
+		names = append(names, "  "+s.name)
+		sectionChosen = sectionChosen || only.MatchString(s.name)
+	}
+	if len(chosen) == 0 && !sectionChosen {
 		return nil, fmt.Errorf("-only %q matches none of\n%s", o.only, strings.Join(names, "\n"))
 	}
 	return chosen, nil

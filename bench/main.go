@@ -14,6 +14,7 @@ import (
 type options struct {
 	pods    int
 	events  int
+	objects int
 	runs    int
 	only    string
 	json    bool
@@ -43,6 +44,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	flags.SetOutput(errs)
 	flags.IntVar(&o.pods, "n", 20000, "number of `pods` in the collection")
 	flags.IntVar(&o.events, "events", 800*stage, "number of measured `events`; rounded up to a multiple of 512")
+	flags.IntVar(&o.objects, "objects", 100000, "number of `objects` that the server half stores")
 	flags.IntVar(&o.runs, "runs", 3, "measured `runs` of each side; one more is run before them and discarded")
 	flags.StringVar(&o.only, "only", "", "measure only what this `regexp` matches")
 	flags.BoolVar(&o.json, "json", false, "measure the initial sync in JSON too")
@@ -54,7 +56,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	if o.quick {
 		given := make(map[string]bool)
 		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, small := range map[string]int{"n": 300, "events": stage, "runs": 1} {
+		for name, small := range map[string]int{"n": 300, "events": stage, "objects": 300, "runs": 1} {
 			if !given[name] {
 				if err := flags.Set(name, fmt.Sprint(small)); err != nil {
 					return o, err
@@ -69,8 +71,8 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	case o.pods < 1 || o.events < 1 || o.runs < 1:
-		return fmt.Errorf("-n, -events and -runs must be at least 1")
+	case o.pods < 1 || o.events < 1 || o.objects < 1 || o.runs < 1:
+		return fmt.Errorf("-n, -events, -objects and -runs must be at least 1")
 	}
 	if _, err := regexp.Compile(o.only); err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -84,31 +86,48 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// bench runs every contest that o asks for and prints the table to out;
-// progress goes to errs.
-func bench(o options, out, errs io.Writer) (err error) {
+// bench runs everything that o asks for and prints the tables to out; progress
+// goes to errs.
+func bench(o options, out, errs io.Writer) error {
 	contests, err := choose(o)
 	if err != nil {
 		return err
 	}
 	header := newHeader(o)
+	rows, err := runContests(contests, o, errs)
+	if err != nil {
+		return err
+	}
+	tables, err := runSections(o, errs)
+	if err != nil {
+		return err
+	}
+	header.print(out)
+	if len(rows) > 0 {
+		printTable(out, rows)
+	}
+	for _, t := range tables {
+		t.print(out)
+	}
+	return nil
+}
+
+// runContests runs contests, with a server if one of them needs it.
+func runContests(contests []contest, o options, progress io.Writer) (rows []row, err error) {
 	url := ""
 	if slices.ContainsFunc(contests, func(c contest) bool { return c.server }) {
 		var stop func() error
 		if url, stop, err = startServer(o); err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	var rows []row
 	for _, c := range contests {
-		more, err := c.run(o, url, errs)
+		more, err := c.run(o, url, progress)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		rows = append(rows, more...)
 	}
-	header.print(out)
-	printTable(out, rows)
-	return nil
+	return rows, nil
 }

@@ -16,7 +16,7 @@ import (
 
 // job is the work of one child process.
 type job struct {
-	// Kind is server, sync or pipeline.
+	// Kind is server, sync, pipeline, start or load.
 	Kind string
 	// Side is clientGo or heliograph; a server has none.
 	Side string
@@ -33,6 +33,8 @@ type job struct {
 	JSON bool
 	// Profile is the file for a CPU profile; empty means none.
 	Profile string
+	// Heap is the folder for heap profiles of a load; empty means none.
+	Heap string
 }
 
 const (
@@ -88,6 +90,10 @@ func child() (err error) {
 		s, err = measureSync(ctx, j)
 	case "pipeline":
 		s, err = measurePipeline(ctx, j)
+	case "start":
+		s, err = measureStart(ctx, j)
+	case "load":
+		s, err = measureLoad(ctx, j)
 	default:
 		err = fmt.Errorf("unknown kind of job %q", j.Kind)
 	}

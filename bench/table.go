@@ -23,6 +23,12 @@ func printTable(out io.Writer, rows []row) {
 			fmt.Sprintf("%s / %s", spread(r.theirs), spread(r.ours)),
 		})
 	}
+	printCells(out, cells, 3)
+}
+
+// printCells prints a heading and the lines below it. The columns from firstNumber
+// on hold numbers.
+func printCells(out io.Writer, cells [][]string, firstNumber int) {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for n, cell := range line {
@@ -30,15 +36,15 @@ func printTable(out io.Writer, rows []row) {
 		}
 	}
 	for at, line := range cells {
-		fmt.Fprintln(out, tableLine(line, widths))
+		fmt.Fprintln(out, tableLine(line, widths, firstNumber))
 		if at == 0 {
-			fmt.Fprintln(out, tableRule(widths))
+			fmt.Fprintln(out, tableRule(widths, firstNumber))
 		}
 	}
 }
 
 // tableLine pads the cells: words to the left, numbers to the right.
-func tableLine(cells []string, widths []int) string {
+func tableLine(cells []string, widths []int, firstNumber int) string {
 	var b strings.Builder
 	for n, cell := range cells {
 		pad := strings.Repeat(" ", widths[n]-len([]rune(cell)))
@@ -51,10 +57,7 @@ func tableLine(cells []string, widths []int) string {
 	return b.String() + "|"
 }
 
-// firstNumber is the first column that holds numbers.
-const firstNumber = 3
-
-func tableRule(widths []int) string {
+func tableRule(widths []int, firstNumber int) string {
 	var b strings.Builder
 	for n, w := range widths {
 		rule := strings.Repeat("-", w)
