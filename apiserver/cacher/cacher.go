@@ -115,6 +115,7 @@ func New(store *storage.Store, opts Options) (*Cacher, error) {
 		window:   history.New[entry](0, history.Limits{Min: opts.Window, Max: windowMax * opts.Window, Age: windowAge}),
 		changed:  make(chan struct{}),
 	}
+	c.window.Dropped = func(change *history.Change[entry]) { change.After.forgetEvent() }
 	if err := c.renew(); err != nil {
 		return nil, err
 	}

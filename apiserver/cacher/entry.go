@@ -16,8 +16,8 @@ import (
 
 // entry is one state of one object. Everything that watchers would otherwise
 // work out each for itself is kept with it, made when first needed: attributes,
-// encodings, and how its coming looks to a selector that only took the state
-// before.
+// and as long as the window holds the change that brought it, encodings and how
+// its coming looks to a selector that only took the state before.
 type entry struct {
 	key     types.NamespacedName
 	uid     types.UID
@@ -55,6 +55,14 @@ func (e *entry) selectedBy(sel storage.Selection, of storage.AttributesFunc) (bo
 	return sel.Matches(a.labels, a.fields), nil
 }
 
+// forgetEvent drops what was kept for the watchers that are told of the event
+// which brought this state. A state often outlives it by far, and what it looks
+// like in two encodings can take as much memory as the object itself.
+func (e *entry) forgetEvent() {
+	e.encoded.Forget()
+	e.left.Store(nil)
+}
+
 // leaving returns what a watcher is told whose selector took before and does not
 // take e, the next state: the content it had, at the version of the change. All
 // such watchers share it.
@@ -67,7 +75,10 @@ func (e *entry) leaving(before *entry) (*entry, error) {
 		return nil, err
 	}
 	if !e.left.CompareAndSwap(nil, left) {
-		left = e.left.Load()
+		// Another watcher was faster, unless it has been forgotten since.
+		if first := e.left.Load(); first != nil {
+			left = first
+		}
 	}
 	return left, nil
 }

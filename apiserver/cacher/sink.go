@@ -106,6 +106,7 @@ func (c *Cacher) replace(version uint64, items []deltafifo.Delta[runtime.Object]
 		if err != nil {
 			return err
 		}
+		e.forgetEvent() // no event has brought it
 		state[storage.KeyString(d.Key)] = e
 	}
 	c.window.Reset(version)

@@ -130,8 +130,15 @@ type Event struct {
 // Encodings keeps what an event looks like in each encoding, so that it is
 // encoded once however many watchers get it. The zero value is ready for use.
 type Encodings struct {
-	mu    sync.Mutex
-	bytes map[string][]byte
+	mu sync.Mutex
+	// kept is a slice because there are one or two.
+	kept   []encoding
+	closed bool
+}
+
+type encoding struct {
+	name  string
+	bytes []byte
 }
 
 // Get returns the bytes kept under name, and has encode make them the first
@@ -139,17 +146,29 @@ type Encodings struct {
 // included. Errors are not kept.
 func (e *Encodings) Get(name string, encode func() ([]byte, error)) ([]byte, error) {
 	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return encode()
+	}
 	defer e.mu.Unlock()
-	if b, ok := e.bytes[name]; ok {
-		return b, nil
+	for _, k := range e.kept {
+		if k.name == name {
+			return k.bytes, nil
+		}
 	}
 	b, err := encode()
 	if err != nil {
 		return nil, err
 	}
-	if e.bytes == nil {
-		e.bytes = make(map[string][]byte, 1)
-	}
-	e.bytes[name] = b
+	e.kept = append(e.kept, encoding{name, b})
 	return b, nil
+}
+
+// Forget drops what is kept and keeps nothing from now on: Get still works, and
+// encodes each time. It is for states that stay long after the event that
+// brought them, whose bytes would otherwise stay with them.
+func (e *Encodings) Forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept, e.closed = nil, true
 }

@@ -42,6 +42,10 @@ type Change[V any] struct {
 
 // History is an ordered map with its recent past. Make one with [New].
 type History[V any] struct {
+	// Dropped, if not nil, is called with each change that falls out of the
+	// past, by the method that drops it. It may be set right after New.
+	Dropped func(*Change[V])
+
 	limits Limits
 	tree   *btree.BTree[item[V]]
 	// view is the state at revision, kept until the next change.
@@ -76,6 +80,7 @@ func New[V any](revision uint64, limits Limits) *History[V] {
 // lower than before. Sequence numbers go on, and every reader's place falls off
 // the window.
 func (h *History[V]) Reset(revision uint64) {
+	h.drop(h.changes)
 	h.first = h.Next() + 1
 	h.tree = btree.New(degree, less[V])
 	h.view, h.changes, h.unkept = nil, nil, 0
@@ -169,6 +174,7 @@ func (h *History[V]) Compact(revision uint64) error {
 		return err
 	}
 	n := h.after(revision)
+	h.drop(h.changes[:n])
 	clear(h.changes[:n])
 	h.changes = h.changes[n:]
 	h.first += uint64(n)
@@ -179,6 +185,16 @@ func (h *History[V]) Compact(revision uint64) error {
 	}
 	h.states = slices.Insert(slices.Clone(h.states[kept:]), 0, View[V]{revision, state.tree.Clone()})
 	return nil
+}
+
+// drop tells of changes that are about to be forgotten.
+func (h *History[V]) drop(changes []*Change[V]) {
+	if h.Dropped == nil {
+		return
+	}
+	for _, c := range changes {
+		h.Dropped(c)
+	}
 }
 
 // after returns the index of the first change whose revision is higher.

@@ -192,3 +192,29 @@ func TestAViewDoesNotSeeLaterChanges(t *testing.T) {
 		t.Errorf("%d keys are left", h.Len())
 	}
 }
+
+func TestWhoAsksIsToldOfEachChangeThatFallsOutOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New[int](0, Limits{Min: 100, Max: 200, Age: time.Hour})
+		var dropped []uint64
+		h.Dropped = func(c *Change[int]) { dropped = append(dropped, c.Revision) }
+		for i := range 1000 {
+			h.Set(uint64(i+1), fmt.Sprint(i%7), &i)
+		}
+		if err := h.Compact(900); err != nil {
+			t.Fatal(err)
+		}
+		if len(dropped) != 900 {
+			t.Errorf("told of %d changes, want 900", len(dropped))
+		}
+		h.Reset(5)
+		if len(dropped) != 1000 {
+			t.Errorf("told of %d changes after a reset, want 1000", len(dropped))
+		}
+		for i, revision := range dropped {
+			if revision != uint64(i+1) {
+				t.Fatalf("change %d has revision %d", i, revision)
+			}
+		}
+	})
+}
