@@ -2,6 +2,8 @@ package endpoints
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"runtime"
@@ -199,9 +201,24 @@ func legacyGroup(g group) metav1.APIGroup {
 
 // The verbs of resources and of their status, as kube-apiserver orders them.
 var (
-	resourceVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	statusVerbs   = metav1.Verbs{"get", "patch", "update"}
+	builtinVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	customVerbs  = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	statusVerbs  = metav1.Verbs{"get", "patch", "update"}
 )
+
+func (r *Resource) verbs() metav1.Verbs {
+	if r.Custom {
+		return customVerbs
+	}
+	return builtinVerbs
+}
+
+// storageVersionHash is what kube-apiserver makes of the kind and version in
+// which it stores objects; here they are stored in the version that is served.
+func (r *Resource) storageVersionHash() string {
+	sum := sha256.Sum256([]byte(r.GroupVersionKind.GroupVersion().String() + "/" + r.GroupVersionKind.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
 
 // resourceList is the answer to /api/v1 and /apis/<group>/<version>.
 func resourceList(gv schema.GroupVersion, resources []*Resource) *metav1.APIResourceList {
@@ -213,7 +230,8 @@ func resourceList(gv schema.GroupVersion, resources []*Resource) *metav1.APIReso
 	for _, r := range resources {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: r.Plural, SingularName: r.singular(), Namespaced: r.Namespaced,
-			Kind: r.GroupVersionKind.Kind, ShortNames: r.ShortNames, Verbs: resourceVerbs,
+			Kind: r.GroupVersionKind.Kind, ShortNames: r.ShortNames, Verbs: r.verbs(),
+			StorageVersionHash: r.storageVersionHash(),
 		})
 		if r.Status {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
@@ -277,7 +295,7 @@ func aggregatedResources(resources []*Resource) []apidiscovery.APIResourceDiscov
 		}
 		d := apidiscovery.APIResourceDiscovery{
 			Resource: r.Plural, ResponseKind: kind, Scope: scope, SingularResource: r.singular(),
-			Verbs: resourceVerbs, ShortNames: r.ShortNames,
+			Verbs: r.verbs(), ShortNames: r.ShortNames,
 		}
 		if r.Status {
 			d.Subresources = []apidiscovery.APISubresourceDiscovery{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}

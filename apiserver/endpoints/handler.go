@@ -252,7 +252,8 @@ func (h *Handler) writeStatus(w *recorder, r *http.Request, err error) {
 	}
 	out, nerr := negotiate(r, nil, shapeStatus)
 	if nerr != nil {
-		out = output{media: runtime.ContentTypeJSON}
+		// Nobody knows who can read this; kube-apiserver supposes a person.
+		out = output{media: runtime.ContentTypeJSON, pretty: true}
 	}
 	data, eerr := h.encodeObject(status, out)
 	if eerr != nil {
