@@ -78,6 +78,13 @@ func (i *Informer[T]) Status() Status {
 	return s
 }
 
+// Subscribe calls f with the state of the reader at each change of it, in order,
+// until cancel is called. f is called by the reading goroutine and must not block;
+// see [reflector.Reflector.Subscribe].
+func (i *Informer[T]) Subscribe(f func(reflector.Status)) (cancel func()) {
+	return i.reflector.Subscribe(f)
+}
+
 // String says in one line how the informer fares.
 func (s Status) String() string {
 	return fmt.Sprintf("%s; %d objects at version %q, %d handlers, %d failures of single objects",

@@ -39,6 +39,9 @@ const (
 	ClassUnreachable ErrorClass = "unreachable"
 	// ClassDecode means that an answer could not be read.
 	ClassDecode ErrorClass = "decode"
+	// ClassStopped means that nothing was wrong with the server: the sink
+	// refused, or the context or the stream was ended on this side.
+	ClassStopped ErrorClass = "stopped"
 	// ClassOther is the class of any other error.
 	ClassOther ErrorClass = "other"
 )
@@ -53,6 +56,8 @@ func classify(err error) ErrorClass {
 	switch {
 	case err == nil:
 		return ClassNone
+	case isStopped(err):
+		return ClassStopped
 	case apierrors.IsForbidden(err):
 		return ClassForbidden
 	case apierrors.IsUnauthorized(err):
@@ -74,6 +79,12 @@ func classify(err error) ErrorClass {
 	return ClassOther
 }
 
+// isStopped reports whether an end came from this side.
+func isStopped(err error) bool {
+	var refusal *SinkError
+	return errors.As(err, &refusal) || errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled)
+}
+
 // isTooLarge reports whether the server is behind the version asked for. Servers
 // before 1.19 say so only in the message of a timeout.
 func isTooLarge(err error) bool {
@@ -92,7 +103,7 @@ func isTooLarge(err error) bool {
 func isUnreachable(err error) bool {
 	for _, cause := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, net.ErrClosed,
-		errSilent, errEarly, errOpening, errDeadline, errPage, errShort,
+		errSilent, errEarly, errOpening, errDeadline, errRenewed, errPage, errShort,
 	} {
 		if errors.Is(err, cause) {
 			return true

@@ -80,6 +80,12 @@ func (d *diff[T]) forget(key types.NamespacedName) {
 	delete(d.seen, key)
 }
 
+// has reports whether the state has the key so far.
+func (d *diff[T]) has(key types.NamespacedName) bool {
+	_, seen := d.seen[key]
+	return seen
+}
+
 // len is the number of objects in the state.
 func (d *diff[T]) len() int { return len(d.seen) }
 

@@ -53,14 +53,24 @@
 //
 // Everything that failed is followed by a pause, from one back-off that grows
 // until a watch has been stable, and no shorter than the server asks (Retry-After).
-// Every request has a deadline of our own beside the server's. Every wait ends
-// with the context.
+// A list may take as long as it needs while it advances, and ends when it stalls:
+// objects count as progress, and so do bytes where the source tells of them
+// ([SourceTrace]). Every other request has a deadline of our own beside the
+// server's. Every wait ends with the context.
 //
 // # What you can see
 //
 // [Reflector.Status] tells the [State] and its reason, what failed last and since
-// when, the next try, and how much was read; Options.OnTransition tells each
-// change of state. The states and what leads from one to the next:
+// when, the next try, how much was read, when the server last gave a sign of life,
+// and how the last list went ([ListReport]). Options.OnTransition and whoever has
+// used [Reflector.Subscribe] are told of each change of state.
+//
+// The log gets a line when trouble begins (a refusal at once, other failures at
+// the third in a row), when it turns into another, and when it has ended; and one
+// for each list of more than ten seconds, which says how long was spent waiting.
+// At verbosity 2 it tells each change of state, at 4 each try.
+//
+// The states and what leads from one to the next:
 //
 //	starting     -> watching (from a known version), streaming or listing
 //	streaming    -> watching, or listing if it does not work

@@ -28,14 +28,16 @@ func (r *Reflector[T]) list(ctx context.Context) transition {
 	if err != nil {
 		return r.refused(err)
 	}
+	r.beginReport(false)
 	version, err := r.pages(ctx, d)
 	if err != nil {
+		r.endReport(ctx, err)
 		return r.listFailed(err)
 	}
 	if t, back := r.wentBack(ctx, version); back {
 		return t
 	}
-	if err := r.publish(d, version); err != nil {
+	if err := r.publish(ctx, d, version); err != nil {
 		return r.refused(err)
 	}
 	return r.published("listed", d)
@@ -66,6 +68,7 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	for {
 		before := d.len()
 		page, err := r.page(ctx, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
+		r.report.Objects = d.len()
 		if err != nil && opts.Continue != "" {
 			err = fmt.Errorf("%w: %w", errLaterPage, err)
 		}
@@ -91,15 +94,29 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 // page reads one page, and gives up if the server does not deliver.
 func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
 	r.update(func(s *Status) { s.Pages++ })
+	r.report.Pages++
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	patience := time.AfterFunc(pageTimeout, func() { cancel(errPage) })
-	defer patience.Stop()
-	page, err := r.source.List(ctx, opts, func(it Item[T]) error {
-		patience.Reset(pageTimeout)
+	var patience watchdog
+	patience.watch(pageTimeout, func() { cancel(errPage) })
+	defer patience.rest()
+	began, waiting := time.Now(), true
+	page, err := r.source.List(r.traced(ctx, patience.touch), opts, func(it Item[T]) error {
+		if waiting {
+			r.waited(began)
+			waiting = false
+		}
+		patience.touch()
+		r.received(1)
 		each(&it)
 		return ctx.Err()
 	})
+	if waiting {
+		r.waited(began)
+	}
+	if err == nil {
+		r.hear()
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errPage) {
 		err = errPage
 	}

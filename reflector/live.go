@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,31 +17,57 @@ type live[T any] struct {
 	cancel context.CancelCauseFunc
 	// deadline ends the stream if the server does not; patience ends it while
 	// it brings nothing, as long as that matters.
-	deadline, patience *time.Timer
-	opened             time.Time
+	deadline *time.Timer
+	patience watchdog
+	// coarse is set while bytes are no progress, whatever they are part of.
+	coarse atomic.Bool
+	opened time.Time
 	// pending are events at hand that were not delivered yet.
 	pending []Event[T]
 }
 
-// open opens a watch. For want of an answer within wait it fails with silence.
-func (r *Reflector[T]) open(ctx context.Context, opts metav1.ListOptions, wait time.Duration, silence error) (*live[T], error) {
-	timeout := r.opts.watchTimeout()
+// open opens a watch that the server is asked to end after timeout. For want of
+// an answer within wait it fails with silence.
+func (r *Reflector[T]) open(
+	ctx context.Context, opts metav1.ListOptions, timeout, wait time.Duration, silence error,
+) (*live[T], error) {
 	seconds := int64(timeout / time.Second)
 	opts.TimeoutSeconds = &seconds
 	opts.AllowWatchBookmarks = true
 
 	l := &live[T]{}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.deadline = time.AfterFunc(timeout+slack, func() { l.cancel(errDeadline) })
-	l.patience = time.AfterFunc(wait, func() { l.cancel(silence) })
-	stream, err := r.source.Watch(l.ctx, opts)
+	l.end(timeout+slack, errDeadline)
+	l.expect(wait, silence)
+	stream, err := r.source.Watch(r.traced(l.ctx, l.read), opts)
 	if err != nil {
 		err = l.cause(err)
 		l.close()
 		return nil, err
 	}
 	l.stream, l.opened = stream, time.Now()
+	r.hear()
 	return l, nil
+}
+
+// expect ends the stream with silence when it has brought nothing for limit.
+func (l *live[T]) expect(limit time.Duration, silence error) {
+	l.patience.watch(limit, func() { l.cancel(silence) })
+}
+
+// end ends the stream with cause after limit, whatever it brings.
+func (l *live[T]) end(limit time.Duration, cause error) {
+	if l.deadline != nil {
+		l.deadline.Stop()
+	}
+	l.deadline = time.AfterFunc(limit, func() { l.cancel(cause) })
+}
+
+// read is told of bytes that have come.
+func (l *live[T]) read() {
+	if !l.coarse.Load() {
+		l.patience.touch()
+	}
 }
 
 // next returns the pending events, or waits for some.
@@ -59,7 +86,7 @@ func (l *live[T]) next() ([]Event[T], error) {
 // cause replaces err by the deadline that brought it about.
 func (l *live[T]) cause(err error) error {
 	cause := context.Cause(l.ctx)
-	for _, ours := range []error{errDeadline, errSilent, errOpening} {
+	for _, ours := range []error{errDeadline, errRenewed, errSilent, errOpening} {
 		if errors.Is(cause, ours) {
 			return cause
 		}
@@ -70,7 +97,7 @@ func (l *live[T]) cause(err error) error {
 // close ends the stream and its deadlines.
 func (l *live[T]) close() {
 	l.deadline.Stop()
-	l.patience.Stop()
+	l.patience.rest()
 	if l.stream != nil {
 		l.stream.Stop()
 	}

@@ -29,6 +29,11 @@ const (
 	// fleet do not end together. client-go asks for the same.
 	minWatch, maxWatch = 5 * time.Minute, 10 * time.Minute
 
+	// streamTimeout is the least that is asked for a streaming list. The server
+	// must not end one that is slow; once it is read, our own deadline gives it
+	// the life of any other watch.
+	streamTimeout = 24 * time.Hour
+
 	// slack is how long a watch may outlive what was asked for. The server
 	// should end it; if something between has died, nobody does.
 	slack = 30 * time.Second
@@ -57,9 +62,10 @@ type Options[T any] struct {
 	PageSize int64
 	// Streaming says whether a state may be streamed.
 	Streaming StreamingPolicy
-	// StreamingTimeout is how long a streaming list may bring no object
-	// before the state is listed in pages. It counts from the last progress,
-	// not from the start. 0 means DefaultStreamingTimeout.
+	// StreamingTimeout is how long a streaming list may bring no object, and no
+	// byte where the source tells of them, before the state is listed in pages.
+	// It counts from the last progress, not from the start. 0 means
+	// DefaultStreamingTimeout.
 	StreamingTimeout time.Duration
 	// WatchTimeout is the life that is asked for a watch, in whole seconds.
 	// The reflector itself ends a watch half a minute later. 0 means five to
@@ -75,7 +81,8 @@ type Options[T any] struct {
 	// errors are logged.
 	OnObjectError func(*ObjectError)
 	// OnTransition is told of each change of state. It is called by the
-	// reading goroutine and must not block.
+	// reading goroutine and must not block. It is the first of the subscribers;
+	// see Reflector.Subscribe.
 	OnTransition func(Status)
 }
 

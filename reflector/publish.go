@@ -34,7 +34,7 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 	if it.Key.Name != "" {
 		d.mark(it.Key)
 	}
-	r.report(ctx, it, err)
+	r.reject(ctx, it, err)
 }
 
 // wentBack looks at the version of a complete state. Reading the newest state,
@@ -54,7 +54,7 @@ func (r *Reflector[T]) wentBack(ctx context.Context, version string) (transition
 }
 
 // publish pushes the changes that lead to a complete state.
-func (r *Reflector[T]) publish(d *diff[T], version string) error {
+func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) error {
 	replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: version, Items: d.finish(r.pushed(version))}
 	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
 		return r.sinkError(err)
@@ -67,8 +67,10 @@ func (r *Reflector[T]) publish(d *diff[T], version string) error {
 	r.order = r.newOrder()
 	r.ladder.worked()
 	r.restarts, r.short, r.stateAt = 0, 0, time.Now()
+	r.report.Changes += len(replaced.Items)
+	r.endReport(ctx, nil)
 	r.update(func(s *Status) {
-		s.Version, s.Synced, s.Objects = r.version, true, d.len()
+		s.Version, s.Synced, s.Objects, s.LastList = r.version, true, d.len(), r.report
 		s.Stale += uint64(d.stale)
 	})
 	return nil

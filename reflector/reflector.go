@@ -41,9 +41,18 @@ type Reflector[T any] struct {
 	// row that ended within a second.
 	restarts, ahead, short int
 
-	mu      sync.Mutex
-	running bool
-	status  Status
+	// report is that of the list in hand, and bytesBefore the bytes that had
+	// come before it.
+	report      ListReport
+	bytesBefore uint64
+
+	progress progress
+
+	mu          sync.Mutex
+	running     bool
+	status      Status
+	logs        logs
+	subscribers []*func(Status)
 }
 
 // New returns a reflector from source to sink. It reads nothing before Run or
@@ -114,6 +123,7 @@ func (r *Reflector[T]) Status() Status {
 // snapshot returns a copy of the status. The caller holds mu.
 func (r *Reflector[T]) snapshot() Status {
 	s := r.status
+	r.progress.fill(&s)
 	s.Taken = time.Now()
 	return s
 }

@@ -49,16 +49,18 @@ func end(version string) Event[object] {
 }
 
 // act is one thing that a scripted stream does, some time after the one before:
-// it delivers events, or ends with an error.
+// it delivers events, tells of bytes, or ends with an error.
 type act struct {
 	after  time.Duration
 	events []Event[object]
+	bytes  int
 	err    error
 }
 
 func send(events ...Event[object]) act { return act{events: events} }
 func fail(err error) act               { return act{err: err} }
 func eof() act                         { return act{err: io.EOF} }
+func read(bytes int) act               { return act{bytes: bytes} }
 func (a act) wait(d time.Duration) act { a.after = d; return a }
 
 // scriptedStream plays acts and then stays open.
@@ -70,6 +72,16 @@ type scriptedStream struct {
 }
 
 func (s *scriptedStream) Next() ([]Event[object], error) {
+	for {
+		bytes, events, err := s.act()
+		if bytes == 0 {
+			return events, err
+		}
+		SourceTraceFrom(s.ctx).Read(bytes)
+	}
+}
+
+func (s *scriptedStream) act() (int, []Event[object], error) {
 	timer := make(<-chan time.Time)
 	var a act
 	if len(s.acts) > 0 {
@@ -78,11 +90,11 @@ func (s *scriptedStream) Next() ([]Event[object], error) {
 	}
 	select {
 	case <-timer:
-		return a.events, a.err
+		return a.bytes, a.events, a.err
 	case <-s.ctx.Done():
-		return nil, s.ctx.Err()
+		return 0, nil, s.ctx.Err()
 	case <-s.done:
-		return nil, ErrStopped
+		return 0, nil, ErrStopped
 	}
 }
 
@@ -112,6 +124,9 @@ type script struct {
 	onWatch  func(n int, opts metav1.ListOptions) ([]act, error)
 	// hang makes a verb wait for its context.
 	hang map[string]bool
+	// trickle, if not nil, is called by each list before it is answered, with
+	// its context.
+	trickle func(ctx context.Context)
 
 	mu       sync.Mutex
 	began    time.Time
@@ -158,6 +173,12 @@ func (s *script) List(ctx context.Context, opts metav1.ListOptions, each func(It
 	}
 	if s.onList == nil {
 		return Page{}, status(http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+	if s.trickle != nil {
+		s.trickle(ctx)
+		if err := ctx.Err(); err != nil {
+			return Page{}, err
+		}
 	}
 	items, page, err := s.onList(n, opts)
 	if err != nil {

@@ -42,6 +42,17 @@ type Status struct {
 	// any type) and of the last bookmark.
 	LastEvent, LastBookmark time.Time
 
+	// LastHeard is the last proof of life: when an answer, or a part of one,
+	// came from the server. A refusal is one; what a proxy says in the server's
+	// place is not. See Age.
+	LastHeard time.Time
+	// LastList tells how the last complete state was read. It is zero before
+	// the first.
+	LastList ListReport
+
+	// Received counts the objects that came, in lists and events, and Bytes the
+	// bytes, where the source tells of them (see SourceTrace).
+	Received, Bytes uint64
 	// Pages, Streams and Watches count requests: pages of lists, streaming
 	// lists, and watches that resume from a version.
 	Pages, Streams, Watches uint64
@@ -54,6 +65,16 @@ type Status struct {
 
 	// Taken is the time of this status.
 	Taken time.Time
+}
+
+// Age is the time since the last proof of life, at the time of the status. It is
+// zero if there was none yet. A watch of which nothing is to tell sends a bookmark
+// about once a minute, where the server sends bookmarks.
+func (s Status) Age() time.Duration {
+	if s.LastHeard.IsZero() {
+		return 0
+	}
+	return s.Taken.Sub(s.LastHeard)
 }
 
 // String is Explain.
@@ -89,9 +110,4 @@ func brief(d time.Duration) time.Duration {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(time.Second)
-}
-
-// recovered ends a run of failures.
-func (s *Status) recovered() {
-	s.Tries, s.FailingSince = 0, time.Time{}
 }

@@ -142,8 +142,8 @@ func (r *Reflector[T]) sinkError(err error) error {
 }
 
 // stable tells that a watch works.
-func (r *Reflector[T]) stable() {
+func (r *Reflector[T]) stable(ctx context.Context) {
 	r.backoff.reset()
 	r.ahead = 0
-	r.update((*Status).recovered)
+	r.recover(ctx)
 }

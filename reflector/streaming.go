@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,26 +21,33 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 		return r.refused(err)
 	}
 	r.update(func(s *Status) { s.Streams++ })
+	r.beginReport(true)
 	l, err := r.open(ctx, metav1.ListOptions{
 		SendInitialEvents:    ptr.To(true),
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	}, r.opts.StreamingTimeout, errSilent)
+	}, max(r.opts.watchTimeout(), streamTimeout), r.opts.StreamingTimeout, errSilent)
+	r.waited(r.report.Began)
 	if err != nil {
+		r.endReport(ctx, err)
 		return r.streamFailed(err, false)
 	}
 	version, err := r.initial(ctx, l, d)
 	if err != nil {
 		l.close()
+		r.endReport(ctx, err)
 		return r.streamFailed(err, true)
 	}
+	l.patience.rest()
 	if t, back := r.wentBack(ctx, version); back {
 		l.close()
 		return t
 	}
-	if err := r.publish(d, version); err != nil {
+	if err := r.publish(ctx, d, version); err != nil {
 		l.close()
 		return r.refused(err)
 	}
+	// From here on it is a watch, and no older than one when it ends.
+	l.end(r.opts.watchTimeout(), errRenewed)
 	r.live = l
 	return r.published("streamed", d)
 }
@@ -49,10 +57,13 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (version string, err error) {
 	settled := false
 	for {
+		began := time.Now()
 		events, err := l.next()
+		r.waited(began)
 		if err != nil {
 			return "", err
 		}
+		r.received(len(events))
 		before := d.len()
 		for i := range events {
 			event := &events[i]
@@ -69,14 +80,17 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 				settled = true
 				d.forget(event.Key)
 			default:
-				settled = settled || event.Type == deltafifo.Updated
+				settled = settled || event.Type == deltafifo.Updated || d.has(event.Key)
 				r.collect(ctx, d, &event.Item)
 			}
 		}
+		r.report.Objects = d.len()
 		// A server that ignores what was asked sends what is there, and then
-		// changes, for ever. They are no progress.
+		// changes, for ever. They are no progress, and neither are the bytes
+		// that bring them.
+		l.coarse.Store(settled)
 		if d.len() > before && !settled {
-			l.patience.Reset(r.opts.StreamingTimeout)
+			l.patience.touch()
 		}
 	}
 }

@@ -38,8 +38,8 @@ func (r *Reflector[T]) call(object T) (result T, err error) {
 	return r.opts.Transform(object)
 }
 
-// report tells of an object that cannot be used.
-func (r *Reflector[T]) report(ctx context.Context, it *Item[T], err error) {
+// reject tells of an object that cannot be used.
+func (r *Reflector[T]) reject(ctx context.Context, it *Item[T], err error) {
 	var problem *ObjectError
 	if errors.As(err, &problem) {
 		// The source knows the resource, the user's name for it is better.

@@ -24,7 +24,7 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 	if l == nil {
 		var err error
 		r.update(func(s *Status) { s.Watches++ })
-		l, err = r.open(ctx, metav1.ListOptions{ResourceVersion: r.version}, openTimeout, errOpening)
+		l, err = r.open(ctx, metav1.ListOptions{ResourceVersion: r.version}, r.opts.watchTimeout(), openTimeout, errOpening)
 		if err != nil {
 			return r.watchEnded(ctx, err, 0, false)
 		}
@@ -32,8 +32,8 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 	}
 	defer l.close()
 	defer func() { r.deltas = nil }()
-	l.patience.Stop()
-	settled := time.AfterFunc(stableWatch, func() { r.update((*Status).recovered) })
+	l.patience.rest()
+	settled := time.AfterFunc(stableWatch, func() { r.recover(ctx) })
 	defer settled.Stop()
 	progress := false
 	for {
@@ -58,11 +58,12 @@ func (r *Reflector[T]) newOrder() *order {
 func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bool, err error) {
 	deltas := slices.Grow(r.deltas, len(events))
 	var skipped, delayed uint64
-	bookmark := false
+	objects, bookmark := len(events), false
 	for i := range events {
 		event := &events[i]
 		if event.Type == deltafifo.Bookmark {
 			bookmark = true
+			objects--
 			if r.order.bookmark(event.Version) {
 				moved = true
 				deltas = append(deltas, deltafifo.Delta[T]{Type: deltafifo.Bookmark, Version: event.Version})
@@ -94,9 +95,10 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 	}
 	r.reuse(deltas)
 	r.version = r.order.last
+	r.received(objects)
 	r.delivered(bookmark, skipped, delayed)
 	if moved {
-		r.stable()
+		r.stable(ctx)
 	}
 	return moved, err
 }
@@ -123,7 +125,7 @@ func (r *Reflector[T]) delta(ctx context.Context, event *Event[T]) (delta deltaf
 		delta.Object = event.Object
 		return delta, true
 	}
-	r.report(ctx, &event.Item, err)
+	r.reject(ctx, &event.Item, err)
 	// The end of an object needs its name only.
 	delta.FinalStateUnknown = true
 	return delta, event.Type == deltafifo.Deleted && event.Key.Name != ""
@@ -158,9 +160,11 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, open time.Dura
 		return r.refused(refusal)
 	}
 	if open >= stableWatch {
-		r.stable()
+		r.stable(ctx)
 	}
 	switch class := classify(err); {
+	case errors.Is(err, errRenewed):
+		return r.to(Watching)
 	case class == ClassExpired:
 		return r.relist("version "+r.version+" has expired", err)
 	case errors.Is(err, errOrder):

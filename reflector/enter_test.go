@@ -1,0 +1,171 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	"heliograph.example/deltafifo"
+)
+
+func TestEverySubscriberIsToldOfEachChangeOfState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{onList: listed("10"), onWatch: func(n int, _ metav1.ListOptions) ([]act, error) {
+			if n == 0 {
+				return nil, errInternal
+			}
+			return nil, nil
+		}}
+		g := newRig(t, s, Options[object]{})
+		var first, second []State
+		cancelFirst := g.Subscribe(func(st Status) {
+			first = append(first, st.State)
+			if now := g.Status().State; now != st.State {
+				t.Errorf("told of %s in %s", st.State, now)
+			}
+		})
+		var cancelSecond func()
+		cancelSecond = g.Subscribe(func(st Status) {
+			if second = append(second, st.State); len(second) == 2 {
+				cancelSecond()
+			}
+		})
+		g.Subscribe(nil)()
+		g.during(time.Minute, func() {})
+		wantLines(t, "first", first, "starting", "streaming", "listing", "watching", "backing off", "watching", "stopped")
+		wantLines(t, "second", second, "starting", "streaming")
+		cancelFirst()
+		cancelFirst()
+		g.during(time.Minute, func() {})
+		if len(first) != 7 {
+			t.Errorf("told after cancel: %v", first)
+		}
+	})
+}
+
+func TestTheLogHasALineForEachChangeAndNotForEachTry(t *testing.T) { // quiet logs
+	outage := func(n int, err error) func(int, metav1.ListOptions) ([]act, error) {
+		return func(i int, _ metav1.ListOptions) ([]act, error) {
+			if i < n {
+				return nil, err
+			}
+			return []act{send(event(deltafifo.Added, "a", "u1", "11"))}, nil
+		}
+	}
+	unreachable := fmt.Errorf("dial: %w", errDeadline)
+	for _, test := range []struct {
+		name    string
+		onWatch func(int, metav1.ListOptions) ([]act, error)
+		want    map[int][]string // by verbosity
+	}{
+		{"nothing wrong", outage(0, nil), map[int][]string{0: nil, 2: {"starting", "listing", "watching"}}},
+		{"one failure", outage(1, unreachable), map[int][]string{0: nil,
+			2: {"starting", "listing", "watching", "backing off unreachable", "recovered"}}},
+		{"many failures", outage(12, unreachable), map[int][]string{0: {"backing off unreachable", "recovered"},
+			2: {"starting", "listing", "watching", "backing off unreachable", "backing off unreachable", "recovered"}}},
+		{"forbidden is told at once", outage(2, errForbidden), map[int][]string{0: {"forbidden forbidden", "recovered"},
+			2: {"starting", "listing", "watching", "forbidden forbidden", "recovered"}}},
+		{"one trouble turns into another", func(n int, opts metav1.ListOptions) ([]act, error) {
+			return outage(12, []error{unreachable, errInternal}[n/6%2])(n, opts)
+		}, map[int][]string{0: {"backing off unreachable", "backing off other", "recovered"}}},
+	} {
+		for verbosity, want := range test.want {
+			t.Run(fmt.Sprintf("%s, at level %d", test.name, verbosity), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(verbosity)))
+					ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 10*time.Minute)
+					defer cancel()
+					r, err := New[object](&script{onList: listed("10"), onWatch: test.onWatch}, newRecorder(t),
+						Options[object]{Name: "pods", Streaming: StreamingNever})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := r.Run(ctx); err != nil {
+						t.Error(err)
+					}
+					wantLines(t, "log", logLines(logger), append(want, map[int][]string{2: {"stopped"}}[verbosity]...)...)
+				})
+			})
+		}
+	}
+}
+
+// logLines returns what the log says of states.
+func logLines(logger klog.Logger) (lines []string) {
+	for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+		if entry.Message == "Reflector has recovered" {
+			lines = append(lines, "recovered")
+			continue
+		}
+		line := ""
+		for i := 0; i+1 < len(entry.ParameterKVList); i += 2 {
+			switch entry.ParameterKVList[i] {
+			case "state":
+				line = fmt.Sprint(entry.ParameterKVList[i+1])
+			case "class":
+				if class := fmt.Sprint(entry.ParameterKVList[i+1]); class != "" && line != "watching" && line != "stopped" {
+					line += " " + class
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestASlowListIsTracedAndAQuickOneIsNot(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		period time.Duration
+		err    error
+		lines  int
+	}{
+		{"quick", time.Second, nil, 0},
+		{"slow", 3 * time.Second, nil, 1},
+		{"slow and broken off", 3 * time.Second, status(http.StatusConflict, metav1.StatusReasonConflict), 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
+				ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 12500*time.Millisecond)
+				defer cancel()
+				s := &script{trickle: trickling(4, test.period), onList: func(int, metav1.ListOptions) ([]Item[object], Page, error) {
+					return []Item[object]{obj("a", "u1", "5")}, Page{Version: "10"}, test.err
+				}}
+				r, err := New[object](s, newRecorder(t), Options[object]{Name: "pods", Streaming: StreamingNever})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Run(ctx); err != nil {
+					t.Error(err)
+				}
+				var told []any
+				for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+					if entry.Message == "A list was slow" {
+						told = append(told, entry.ParameterKVList)
+					}
+				}
+				if len(told) != test.lines {
+					t.Errorf("told %v, want %d lines", told, test.lines)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatEndsOnThisSideIsStopped(t *testing.T) {
+	for _, err := range []error{&SinkError{Resource: "pods", Err: errors.New("x")}, ErrStopped, context.Canceled,
+		&SinkError{Resource: "pods", Err: errForbidden}} {
+		if got := classify(err); got != ClassStopped {
+			t.Errorf("%v is %q", err, got)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package reflector
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// slowList is the time after which a list is slow enough for a line in the log.
+// client-go has the same.
+const slowList = 10 * time.Second
+
+// ListReport tells how a whole state was read.
+type ListReport struct {
+	// Streamed tells a streaming list from one in pages.
+	Streamed bool
+	// Began is when it was asked for, and Took how long it was until the sink
+	// had it. Waited is the part of that in which nothing was there to work
+	// on: until the first object of each page, and until the next events of a
+	// stream. For a source that decodes a page as a whole, decoding is waiting.
+	Began        time.Time
+	Took, Waited time.Duration
+	// Pages, Objects and Bytes are what came; a streaming list has no pages,
+	// and Bytes is 0 where the source does not tell (see SourceTrace).
+	Pages, Objects int
+	Bytes          uint64
+	// Changes is the number of changes that led there from what the sink held.
+	Changes int
+}
+
+// progress counts what comes from the server. Any goroutine may write it.
+type progress struct {
+	bytes, objects atomic.Uint64
+	// heard is the time of the last proof of life, in nanoseconds of Unix.
+	heard atomic.Int64
+}
+
+// fill copies the counts into a status.
+func (p *progress) fill(s *Status) {
+	s.Bytes, s.Received = p.bytes.Load(), p.objects.Load()
+	if heard := p.heard.Load(); heard != 0 {
+		s.LastHeard = time.Unix(0, heard)
+	}
+}
+
+// hear notes a proof of life.
+func (r *Reflector[T]) hear() { r.progress.heard.Store(time.Now().UnixNano()) }
+
+// received notes that n objects have come.
+func (r *Reflector[T]) received(n int) {
+	r.progress.objects.Add(uint64(n))
+	r.hear()
+}
+
+// traced returns a context in which the source tells of the bytes it reads; each
+// time, read is called.
+func (r *Reflector[T]) traced(ctx context.Context, read func()) context.Context {
+	return WithSourceTrace(ctx, &SourceTrace{Read: func(n int) {
+		r.progress.bytes.Add(uint64(n))
+		r.hear()
+		read()
+	}})
+}
+
+// beginReport begins the report of a list.
+func (r *Reflector[T]) beginReport(streamed bool) {
+	r.report = ListReport{Streamed: streamed, Began: time.Now()}
+	r.bytesBefore = r.progress.bytes.Load()
+}
+
+// endReport completes the report. A slow list is told in the log, whether it was
+// read to its end or broke off with err.
+func (r *Reflector[T]) endReport(ctx context.Context, err error) {
+	report := &r.report
+	report.Took = time.Since(report.Began)
+	report.Bytes = r.progress.bytes.Load() - r.bytesBefore
+	if report.Took < slowList || ctx.Err() != nil {
+		return
+	}
+	klog.FromContext(ctx).Info("A list was slow", "resource", r.opts.Name, "streamed", report.Streamed,
+		"took", report.Took, "waited", report.Waited, "worked", report.Took-report.Waited,
+		"pages", report.Pages, "objects", report.Objects, "bytes", report.Bytes, "changes", report.Changes,
+		"version", r.version, "err", err)
+}
+
+// waited adds the time since began to what the list in hand has waited.
+func (r *Reflector[T]) waited(began time.Time) { r.report.Waited += time.Since(began) }
