@@ -1,0 +1,244 @@
+package protobuf
+
+import (
+	"hash/maphash"
+	"reflect"
+	"unsafe"
+)
+
+// Options of a [Decoder]. The zero value decodes everything and shares what is
+// equal.
+type Options struct {
+	// DropManagedFields leaves metadata.managedFields out, wherever an
+	// ObjectMeta occurs. The bytes are skipped, not decoded.
+	DropManagedFields bool
+
+	// Fields are the only fields to decode, by their JSON names joined with
+	// dots, such as "metadata", "spec.nodeName" or "spec.containers.image".
+	// Lists are gone through, and a path names the same field of each
+	// element; maps, quantities and times are decoded as a whole. Everything
+	// else stays zero and its bytes are skipped. None means everything.
+	//
+	// Nothing is added: an object without metadata.name has no key.
+	Fields []string
+
+	// Unshared makes each object private, as the stock decoder does, so that
+	// its owner may write to it. Equal strings are still the same.
+	Unshared bool
+
+	// TableBytes bounds what the tables of the decoder hold, as an estimate.
+	// Zero means 8 MiB. Less than a few hundred bytes is of no use.
+	TableBytes int
+}
+
+const (
+	defaultTableBytes = 8 << 20
+
+	// sweepEvery is after how many objects the tables forget what was not
+	// used meanwhile.
+	sweepEvery = 1 << 14
+
+	// maxDepth is how deep messages may be nested. The deepest type of
+	// Kubernetes has about a dozen.
+	maxDepth = 100
+
+	// An object may take as many bytes as expansion times its encoding, and
+	// slack. Two bytes on the wire can be an element of a kilobyte; a real
+	// object takes three or four times its encoding.
+	expansion = 64
+	slack     = 1 << 20
+)
+
+// A Decoder decodes the objects of one type. It is used by one goroutine at a
+// time. Decoders share nothing but what is immutable.
+type Decoder struct {
+	plan     *plan
+	unshared bool
+	limit    int // bytes of the tables
+
+	seed       maphash.Seed
+	strings    stringTable
+	parts      partTable
+	quantities []quantityEntry
+	int32s     []*int32
+	int64s     []*int64
+	bools      *[2]bool // false, true
+	trials     []trial
+
+	// State of the object that is being decoded.
+	sharing bool // values may come from and go to the tables
+	fragile bool // the value is one that reading it writes to
+	spent   int  // bytes allocated, about
+	most    int  // bytes that may be
+
+	stats Stats
+}
+
+// Stats tell what a decoder did and what it holds.
+type Stats struct {
+	Objects   uint64 // decoded
+	InPieces  uint64 // of these, decoded again without sharing, because a field came in pieces
+	Evictions uint64 // times that the tables were over their budget
+
+	StringLookups, StringHits uint64
+	PartLookups, PartHits     uint64 // of messages, lists and maps
+
+	Strings int // in the table
+	Parts   int // in the table
+	Bytes   int // held by the tables, about
+}
+
+// NewDecoder returns a decoder of objects of type t, a pointer to a struct such
+// as *v1.Pod. The error wraps [ErrUnsupported] if the type is not one that the
+// Kubernetes project generates, and is a [*FieldError] if a path of o.Fields
+// names no field.
+//
+// A decoder without objects takes a few hundred bytes: the plan of its type is
+// made once per program, and its tables grow with what is decoded.
+func NewDecoder(t reflect.Type, o Options) (*Decoder, error) {
+	p, err := planFor(t, o)
+	if err != nil {
+		return nil, err
+	}
+	return newDecoder(p, o), nil
+}
+
+func newDecoder(p *plan, o Options) *Decoder {
+	d := &Decoder{plan: p, unshared: o.Unshared, limit: o.TableBytes, seed: maphash.MakeSeed()}
+	if d.limit == 0 {
+		d.limit = defaultTableBytes
+	}
+	return d
+}
+
+// Decode returns the object that raw encodes, a pointer of the type that
+// [NewDecoder] was given. It keeps nothing of raw, which may be overwritten.
+// The object is read-only unless the decoder is unshared: parts of it belong
+// to other objects too.
+//
+// The error is an [*Error]. After it the decoder can be used as before.
+func (d *Decoder) Decode(raw []byte) (any, error) {
+	if d.trials == nil {
+		d.trials = make([]trial, d.plan.ids)
+	}
+	o := reflect.New(d.plan.typ)
+	d.sharing = !d.unshared
+	err := d.object(o.UnsafePointer(), raw)
+	if err == inPieces {
+		// The later piece would be merged into a value that others hold.
+		d.stats.InPieces++
+		o = reflect.New(d.plan.typ)
+		d.sharing = false
+		err = d.object(o.UnsafePointer(), raw)
+	}
+	if err != nil {
+		err.Type = o.Type()
+		return nil, err
+	}
+	if d.stats.Objects++; d.stats.Objects%sweepEvery == 0 {
+		d.sweep()
+	}
+	return o.Interface(), nil
+}
+
+func (d *Decoder) object(p unsafe.Pointer, raw []byte) *Error {
+	d.fragile, d.spent, d.most = false, 0, expansion*len(raw)+slack
+	return d.message(d.plan.root, p, raw, 0)
+}
+
+// Stats may be called where Decode may.
+func (d *Decoder) Stats() Stats {
+	s := d.stats
+	s.Strings, s.Parts = d.strings.live, d.parts.live
+	s.Bytes = d.held() + len(d.trials)*int(unsafe.Sizeof(trial{})) + len(d.quantities)*int(unsafe.Sizeof(quantityEntry{}))
+	return s
+}
+
+func (d *Decoder) held() int { return d.strings.held() + d.parts.held() }
+
+func (d *Decoder) hash(b []byte) uint64 { return maphash.Bytes(d.seed, b) }
+
+// sweep makes the tables forget what was not used since the last time, and
+// everything if they are still half full: it is not worth looking for what to
+// keep.
+func (d *Decoder) sweep() {
+	d.strings.sweep(d.hash)
+	d.parts.sweep()
+	if d.held() > d.limit/2 {
+		d.strings, d.parts = stringTable{}, partTable{}
+	}
+}
+
+func (d *Decoder) evict() {
+	if d.held() > d.limit {
+		d.stats.Evictions++
+		d.sweep()
+	}
+}
+
+// string returns b as a string, the one made before if the values of the field
+// with these statistics are worth looking up.
+func (d *Decoder) string(id int, b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	t := &d.trials[id]
+	if len(b) > maxString || !t.awake() {
+		d.spent += len(b)
+		return string(b)
+	}
+	d.stats.StringLookups++
+	hash := d.hash(b)
+	if s, ok := d.strings.find(hash, b); ok {
+		t.hits++
+		d.stats.StringHits++
+		return s
+	}
+	t.miss(4)
+	s := string(b)
+	d.spent += len(b)
+	d.strings.put(hash, s, d.hash)
+	d.evict()
+	return s
+}
+
+// A lookup is what is remembered of a value between looking for it and having
+// decoded it.
+type lookup struct {
+	hash    uint64
+	wanted  bool // to be put into the table
+	spent   int
+	fragile bool
+}
+
+// find returns the shared value of f for the encoding key. If there is none,
+// the caller decodes the value, and calls keep.
+func (d *Decoder) find(f *field, key []byte) (*part, lookup) {
+	l := lookup{spent: d.spent, fragile: d.fragile}
+	t := &d.trials[f.id]
+	if len(key) > maxPart || !t.awake() {
+		return nil, l
+	}
+	d.stats.PartLookups++
+	l.hash = d.hash(key) ^ uint64(f.kind)*0x9E3779B97F4A7C15
+	if p := d.parts.find(l.hash, f.kind, key); p != nil {
+		t.hits++
+		d.stats.PartHits++
+		return p, l
+	}
+	l.wanted = t.mostly() || d.parts.again(l.hash)
+	t.miss(8)
+	d.fragile = false
+	return nil, l
+}
+
+// keep puts a decoded value into the table, unless it is fragile. count is the
+// number of its elements if it is a slice.
+func (d *Decoder) keep(l lookup, f *field, key []byte, value unsafe.Pointer, count int) {
+	if l.wanted && !d.fragile {
+		size := len(key) + d.spent - l.spent
+		d.parts.put(part{hash: l.hash, key: string(key), value: value, kind: f.kind, count: int32(count), size: size})
+		d.evict()
+	}
+	d.fragile = d.fragile || l.fragile
+}
