@@ -59,6 +59,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
 		return r.sinkError(err)
 	}
+	before := r.version
 	r.version, r.mustList, r.doubt = version, false, false
 	if !hasVersion(version) {
 		// No watch from here can tell what was deleted meanwhile.
@@ -73,6 +74,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 		s.Version, s.Synced, s.Objects, s.LastList = r.version, true, d.len(), r.report
 		s.Stale += uint64(d.stale)
 	})
+	r.reachedState(before)
 	return nil
 }
 

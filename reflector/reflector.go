@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heliograph.example/deltafifo"
+	"heliograph.example/internal/versionclock"
 )
 
 // Reflector reads one collection of an API server and pushes into a sink all
@@ -47,12 +48,14 @@ type Reflector[T any] struct {
 	bytesBefore uint64
 
 	progress progress
+	clock    versionclock.Clock
 
-	mu          sync.Mutex
-	running     bool
-	status      Status
-	logs        logs
-	subscribers []*func(Status)
+	mu sync.Mutex
+	// running is set during a run, ran once there was one.
+	running, ran bool
+	status       Status
+	logs         logs
+	subscribers  []*func(Status)
 }
 
 // New returns a reflector from source to sink. It reads nothing before Run or

@@ -57,7 +57,7 @@ func (r *Reflector[T]) begin(ctx context.Context, round bool) error {
 		r.mu.Unlock()
 		return fmt.Errorf("%s: %w", r.opts.Name, ErrRunning)
 	}
-	r.running = true
+	r.running, r.ran = true, true
 	state := r.status.State
 	r.mu.Unlock()
 	if state == Stopped {
@@ -76,6 +76,9 @@ func (r *Reflector[T]) end() {
 		r.live = nil
 	}
 	r.update(func(*Status) { r.running = false })
+	if r.hasEnded() {
+		r.clock.Fail(ErrRunEnded)
+	}
 }
 
 // start resumes where that is possible, and otherwise gets the state.

@@ -172,7 +172,7 @@ func TestOnePoisonObjectHarmsOnlyItself(t *testing.T) { // report 29
 						want := []string{"Replaced@10[Added good/u1@5]"}
 						errs := 1
 						if streaming == StreamingNever {
-							want, errs = append(want, "Updated good/u1@11", "Deleted bad/u2@13?"), 3
+							want, errs = append(want, "Updated good/u1@11", "Bookmark@12", "Deleted bad/u2@13?"), 3
 						}
 						wantLines(t, "pushed", g.sink.took(), want...)
 						if st := g.Status(); !st.Synced || st.ObjectErrors != uint64(errs) || len(g.errs) != errs {

@@ -86,6 +86,9 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 		moved = true
 		if delta, ok := r.delta(ctx, event); ok {
 			deltas = append(deltas, delta)
+		} else if verdict == fresh && hasVersion(event.Version) {
+			// The sink has come that far, though it did not get the object.
+			deltas = append(deltas, deltafifo.Delta[T]{Type: deltafifo.Bookmark, Version: event.Version})
 		}
 	}
 	if len(deltas) > 0 {
@@ -150,6 +153,7 @@ func (r *Reflector[T]) delivered(bookmark bool, skipped, delayed uint64) {
 		s.Replayed += skipped
 		s.Late += delayed
 	})
+	r.reached()
 }
 
 // watchEnded says where the end of a watch leads. Only the proof of a gap leads
