@@ -59,6 +59,11 @@ type Informer[T any] struct {
 	// queue leads from the reflector to the loop of the present run.
 	queue atomic.Pointer[deltafifo.DeltaFIFO[T]]
 
+	// clock follows the version of the store; unversioned says that the
+	// versions of the source mean nothing.
+	clock       clock
+	unversioned bool
+
 	syncOnce sync.Once
 	synced   chan struct{}
 
@@ -97,6 +102,9 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 		processor: processor[T]{store: store},
 		synced:    make(chan struct{}),
 		life:      newLifecycle(),
+	}
+	if s, ok := source.(reflector.Unversioned); ok {
+		i.unversioned = s.Unversioned()
 	}
 	ro := opts.Reflector
 	ro.Name, ro.Transform, ro.OnObjectError = opts.Name, opts.Transform, i.report
@@ -151,6 +159,7 @@ func (i *Informer[T]) register(h Handler[T], opts HandlerOptions[T]) *Registrati
 	l.reg.wait = func(ctx context.Context, synced <-chan struct{}, what string) error {
 		return i.await(ctx, synced, l.removed, what)
 	}
+	l.reg.waitForVersion = func(ctx context.Context, version string) error { return i.handled(ctx, l, version) }
 	i.processor.add(l)
 	return l.reg
 }

@@ -85,8 +85,16 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 
 // await waits for done, and explains why it did not come.
 func (i *Informer[T]) await(ctx context.Context, done, removed <-chan struct{}, what string) error {
+	if err := i.awaitEnd(ctx, done, removed); err != nil {
+		return i.unsynced(what, err)
+	}
+	return nil
+}
+
+// awaitEnd waits for done, and returns what else ended the wait.
+func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{}) error {
 	if ctx == nil {
-		return fmt.Errorf("informer %s: %w: the context is nil", i.name, ErrInvalid)
+		return fmt.Errorf("%w: the context is nil", ErrInvalid)
 	}
 	for {
 		_, stopped, changed := i.life.state()
@@ -94,11 +102,11 @@ func (i *Informer[T]) await(ctx context.Context, done, removed <-chan struct{}, 
 		case isClosed(done):
 			return nil
 		case isClosed(removed):
-			return i.unsynced(what, ErrRemoved)
+			return ErrRemoved
 		case ctx.Err() != nil:
-			return i.unsynced(what, context.Cause(ctx))
+			return context.Cause(ctx)
 		case stopped:
-			return i.unsynced(what, i.life.stopReason())
+			return i.life.stopReason()
 		}
 		select {
 		case <-done:

@@ -35,6 +35,8 @@ type processorListener[T any] struct {
 	seeded bool
 	// idle is set while whoever takes waits for wake, or is about to.
 	idle bool
+	// marks are the waits for what was pending when they began, in order.
+	marks []*mark
 	// taken counts the changes taken and not given back.
 	taken uint64
 
@@ -75,6 +77,7 @@ func (l *processorListener[T]) push(batch []Change[T], live int) {
 	l.mu.Lock()
 	l.pending.push(batch, max(l.opts.Budget, live))
 	l.settleSync() // folding may have dropped the last initial object
+	l.settleMarks()
 	l.unlockAndWake()
 }
 
@@ -98,6 +101,7 @@ func (l *processorListener[T]) take() []Change[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.pending.take()
+	l.settleMarks()
 	l.taken += uint64(len(batch))
 	l.idle = batch == nil
 	return batch

@@ -33,18 +33,19 @@ func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
 // reported when no lock is held, and those of the first state before it counts as
 // synced.
 func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
-	failed, synced := i.commit(batch)
+	failed, synced, epoch := i.commit(batch)
 	for _, e := range failed {
 		i.report(e)
 	}
 	if synced {
 		i.syncOnce.Do(func() { close(i.synced) })
+		i.reached(i.store.Version(), epoch)
 	}
 }
 
-// commit returns the failures, and whether the store now holds, or held before,
-// a complete state of the server.
-func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError, synced bool) {
+// commit returns the failures, whether the store now holds, or held before, a
+// complete state of the server, and whether the server went back in time.
+func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError, synced, back bool) {
 	p := &i.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +68,7 @@ func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError,
 	case w.replaced:
 		p.firstSync()
 	}
-	return w.failed, p.synced
+	return w.failed, p.synced, w.back
 }
 
 // objects counts the objects that a batch is about.
@@ -91,6 +92,8 @@ type writer[T any] struct {
 	changes  []Change[T]
 	failed   []*ObjectError
 	replaced bool
+	// back is set if a list was older than the store.
+	back bool
 	// version is what the store stands for after the batch. A frame that comes
 	// late does not take it back; only a list does.
 	version string
@@ -121,7 +124,7 @@ func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
 				w.put(&d.Items[n])
 			}
 		}
-		w.replaced = true
+		w.replaced, w.back = true, w.back || older(d.Version, w.version)
 		w.version = d.Version
 	}
 	if newer(d.Version, w.version) {
@@ -149,6 +152,12 @@ func newer(a, b string) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
+}
+
+// older reports whether version a is known to come before b.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 func (w *writer[T]) put(d *deltafifo.Delta[T]) {

@@ -21,7 +21,7 @@ const idleBatches = 64
 // are folded to what still matters of each key. Its owner, the listener, guards
 // it with a lock.
 type pending[T any] struct {
-	batches [][]Change[T]
+	batches []stamped[T]
 	// head is the first batch that is left; those before it are nil.
 	head int
 	// count is the number of changes in batches.
@@ -32,6 +32,31 @@ type pending[T any] struct {
 	// initial is the number of changes marked Initial that were pushed and not
 	// yet delivered.
 	initial int
+	// pushed counts the batches that were pushed. A change is stamped with the
+	// count at its push, or, once it is folded, at that of the first change of
+	// its key that is pending. What is taken has the stamps from out on; 0 means
+	// that nothing is out.
+	pushed, out uint64
+}
+
+// stamped is a batch with the count at its push.
+type stamped[T any] struct {
+	changes []Change[T]
+	stamp   uint64
+}
+
+// told returns the count of the batches that were told to their end. What is
+// taken counts as not told.
+func (p *pending[T]) told() uint64 {
+	switch {
+	case p.out != 0:
+		return p.out - 1
+	case p.len() == 0:
+		return p.pushed
+	case p.folded != nil:
+		return p.folded.first() - 1
+	}
+	return p.batches[p.head].stamp - 1
 }
 
 // len is the number of changes that wait.
@@ -44,6 +69,7 @@ func (p *pending[T]) len() int {
 
 // push appends a batch. If more than limit changes wait already, all are folded.
 func (p *pending[T]) push(batch []Change[T], limit int) {
+	p.pushed++
 	if p.folded == nil && p.count <= limit {
 		p.append(batch)
 		return
@@ -51,11 +77,11 @@ func (p *pending[T]) push(batch []Change[T], limit int) {
 	if p.folded == nil {
 		p.folded = newFolded[T]()
 		for _, b := range p.batches[p.head:] {
-			p.fold(b)
+			p.fold(b.changes, b.stamp)
 		}
 		p.batches, p.head, p.count = nil, 0, 0
 	}
-	p.fold(batch)
+	p.fold(batch, p.pushed)
 }
 
 // append appends a batch. Where half of the slots were emptied, it moves the
@@ -67,13 +93,13 @@ func (p *pending[T]) append(batch []Change[T]) {
 		clear(p.batches[left:])
 		p.batches, p.head = p.batches[:left], 0
 	}
-	p.batches = append(p.batches, batch)
+	p.batches = append(p.batches, stamped[T]{batch, p.pushed})
 	p.count += len(batch)
 }
 
-func (p *pending[T]) fold(batch []Change[T]) {
+func (p *pending[T]) fold(batch []Change[T], stamp uint64) {
 	for i := range batch {
-		if p.folded.add(&batch[i]) {
+		if p.folded.add(&batch[i], stamp) {
 			p.initial--
 		}
 	}
@@ -82,7 +108,11 @@ func (p *pending[T]) fold(batch []Change[T]) {
 // take removes up to takeAtMost changes from the front and returns them; nil if
 // there are none.
 func (p *pending[T]) take() []Change[T] {
+	p.out = 0
 	if p.folded != nil {
+		if p.folded.len() > 0 {
+			p.out = p.folded.first()
+		}
 		out := p.folded.take(takeAtMost)
 		if p.folded.len() == 0 {
 			p.folded = nil
@@ -92,14 +122,15 @@ func (p *pending[T]) take() []Change[T] {
 	if p.count == 0 {
 		return nil
 	}
-	first := p.batches[p.head]
+	p.out = p.batches[p.head].stamp
+	first := p.batches[p.head].changes
 	n := min(len(first), takeAtMost)
 	p.count -= n
 	if n < len(first) {
-		p.batches[p.head] = first[n:]
+		p.batches[p.head].changes = first[n:]
 		return first[:n:n]
 	}
-	p.batches[p.head] = nil
+	p.batches[p.head] = stamped[T]{}
 	p.head++
 	if p.count == 0 {
 		p.batches, p.head = p.batches[:0], 0
@@ -115,17 +146,19 @@ func (p *pending[T]) giveBack(rest []Change[T]) {
 	if len(rest) == 0 {
 		return
 	}
+	stamp := p.out
+	p.out = 0
 	if p.folded == nil {
-		p.batches = slices.Insert(p.batches[p.head:], 0, rest)
+		p.batches = slices.Insert(p.batches[p.head:], 0, stamped[T]{rest, stamp})
 		p.head = 0
 		p.count += len(rest)
 		return
 	}
 	later := p.folded
 	p.folded = newFolded[T]()
-	p.fold(rest)
-	for c := range later.all() {
-		if p.folded.add(c) {
+	p.fold(rest, stamp)
+	for c, stamp := range later.all() {
+		if p.folded.add(c, stamp) {
 			p.initial--
 		}
 	}
@@ -146,6 +179,8 @@ type foldedKey[T any] struct {
 	current Change[T] // Added or Updated
 	hasGone bool
 	hasCurr bool
+	// stamp is that of the first change of the key that is pending.
+	stamp uint64
 }
 
 func newFolded[T any]() *folded[T] {
@@ -154,12 +189,15 @@ func newFolded[T any]() *folded[T] {
 
 func (f *folded[T]) len() int { return f.count }
 
+// first returns the lowest stamp. There must be a change.
+func (f *folded[T]) first() uint64 { return f.order.Front().Value.(*foldedKey[T]).stamp }
+
 // add folds one more change in. It reports whether an Added marked Initial
 // vanished because the object is gone before anyone was told of it.
-func (f *folded[T]) add(c *Change[T]) (initialVanished bool) {
+func (f *folded[T]) add(c *Change[T], stamp uint64) (initialVanished bool) {
 	el, ok := f.byKey[c.Key]
 	if !ok {
-		el = f.order.PushBack(&foldedKey[T]{})
+		el = f.order.PushBack(&foldedKey[T]{stamp: stamp})
 		f.byKey[c.Key] = el
 	}
 	k := el.Value.(*foldedKey[T])
@@ -236,15 +274,15 @@ func (f *folded[T]) take(n int) []Change[T] {
 	return out
 }
 
-// all yields the changes in order.
-func (f *folded[T]) all() func(yield func(*Change[T]) bool) {
-	return func(yield func(*Change[T]) bool) {
+// all yields the changes in order, with their stamps.
+func (f *folded[T]) all() func(yield func(*Change[T], uint64) bool) {
+	return func(yield func(*Change[T], uint64) bool) {
 		for el := f.order.Front(); el != nil; el = el.Next() {
 			k := el.Value.(*foldedKey[T])
-			if k.hasGone && !yield(&k.gone) {
+			if k.hasGone && !yield(&k.gone, k.stamp) {
 				return
 			}
-			if k.hasCurr && !yield(&k.current) {
+			if k.hasCurr && !yield(&k.current, k.stamp) {
 				return
 			}
 		}

@@ -36,7 +36,7 @@ func TestFoldingKeepsTheStepFromWhatWasToldToTheNewest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFolded[int]()
 			for i := range c.in {
-				f.add(&c.in[i])
+				f.add(&c.in[i], 1)
 			}
 			if f.len() != len(c.want) {
 				t.Errorf("len is %d, want %d", f.len(), len(c.want))
@@ -66,6 +66,7 @@ func pendingModel(t *testing.T, rnd *rand.Rand) {
 	var p pending[int]
 	server, told := map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	initial, next := 0, 0
+	history := map[types.NamespacedName][]dated{}
 	deliver := func(c number) {
 		old, had := told[c.Key]
 		if (c.Type == Added) == had || had && c.Old != old {
@@ -78,11 +79,14 @@ func pendingModel(t *testing.T, rnd *rand.Rand) {
 		}
 	}
 	for range 400 {
+		checkTold(t, p.told(), history, told)
 		if rnd.IntN(3) > 0 {
 			var batch []number
 			for range 1 + rnd.IntN(6) {
 				next++
-				batch = append(batch, randomChange(rnd, server, numberKey(rnd.IntN(keys)), next))
+				k := numberKey(rnd.IntN(keys))
+				batch = append(batch, randomChange(rnd, server, k, next))
+				history[k] = append(history[k], dated{p.pushed + 1, server[k]})
 			}
 			for _, c := range batch {
 				if c.Initial {
@@ -97,6 +101,7 @@ func pendingModel(t *testing.T, rnd *rand.Rand) {
 			continue
 		}
 		batch := p.take()
+		checkTold(t, p.told(), history, told)
 		n := rnd.IntN(len(batch) + 1)
 		for _, c := range batch[:n] {
 			if c.Initial {
@@ -115,11 +120,37 @@ func pendingModel(t *testing.T, rnd *rand.Rand) {
 			deliver(c)
 		}
 	}
+	if p.told() != p.pushed {
+		t.Errorf("%d of %d batches are told", p.told(), p.pushed)
+	}
 	if fmt.Sprint(told) != fmt.Sprint(server) {
 		t.Errorf("told %v, the server has %v", told, server)
 	}
 	if p.initial != 0 || p.len() != 0 {
 		t.Errorf("%d initial changes and %d changes are left", p.initial, p.len())
+	}
+}
+
+// dated is what the server had under a key after a change in a batch.
+type dated struct {
+	batch uint64
+	value int
+}
+
+// checkTold checks that what was told of each key is its state after the last
+// batch that counts as told, or a later one.
+func checkTold(t *testing.T, batch uint64, history map[types.NamespacedName][]dated, told map[types.NamespacedName]int) {
+	t.Helper()
+	for k, states := range history {
+		fits := false
+		for n, s := range states {
+			// The state that a later one had replaced by then does not count.
+			replaced := n+1 < len(states) && states[n+1].batch <= batch
+			fits = fits || !replaced && s.value == told[k]
+		}
+		if fits = fits || states[0].batch > batch && told[k] == 0; !fits {
+			t.Fatalf("%v was told as %d, which is older than what counts as told", k, told[k])
+		}
 	}
 }
 

@@ -13,6 +13,8 @@ type Registration struct {
 	remove func()
 	// wait explains, for a wait that ended without success, why.
 	wait func(ctx context.Context, synced <-chan struct{}, what string) error
+	// waitForVersion waits for the store and then for the handler.
+	waitForVersion func(ctx context.Context, version string) error
 
 	syncOnce sync.Once
 	synced   chan struct{}
@@ -30,6 +32,14 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // handler is removed before that, the error says what was missing and why.
 func (r *Registration) Wait(ctx context.Context) error {
 	return r.wait(ctx, r.synced, "handler "+r.name)
+}
+
+// WaitForVersion waits until the handler has returned from every change up to
+// version that it is told of: what was folded away or does not match its filter
+// counts as told. The store has come there before. See [Informer.WaitForVersion]
+// for the rules; the removal of the handler ends the wait with ErrRemoved.
+func (r *Registration) WaitForVersion(ctx context.Context, version string) error {
+	return r.waitForVersion(ctx, version)
 }
 
 // Remove ends the registration. Changes that wait are dropped, the context of a
