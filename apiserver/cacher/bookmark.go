@@ -46,7 +46,7 @@ func (w *watcher) bookmark(version uint64, initialEnd bool) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	w.events = append(w.events, event)
+	w.room.events = append(w.room.events, event)
 	w.told, w.asked, w.due = version, false, w.nextBookmark(time.Now())
 	return nil
 }

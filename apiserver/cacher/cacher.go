@@ -87,6 +87,9 @@ type Cacher struct {
 	// moved is closed and replaced when the version moves, or when readiness
 	// changes. It is nil while nobody waits for that.
 	moved chan struct{}
+
+	// rooms are those that no watcher is in.
+	rooms sync.Pool
 }
 
 var _ storage.Interface = (*Cacher)(nil)

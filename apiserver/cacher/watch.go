@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// readBatch is the number of changes that a watcher takes at once.
-	readBatch = 16
+	// readBatch is the number of changes that a watcher takes at once. One that
+	// is behind, as in a burst of writes, sends them together, which costs far
+	// less than one by one.
+	readBatch = 64
 	// initialBatch is the number of initial events told at once.
 	initialBatch = 64
 	// progressGrace is how long a bookmark that is due waits for the store to
@@ -116,12 +118,37 @@ type watcher struct {
 	delivered atomic.Uint64
 	hurry     chan struct{}
 
-	read   [readBatch]*history.Change[entry]
-	events []storage.Event
-	err    error
+	// room is where changes are read to; nil while the watcher waits.
+	room *room
+	err  error
 
 	stopped  chan struct{}
 	stopOnce sync.Once
+}
+
+// room is what a watcher needs to read changes and to tell events. Watchers that
+// wait lend it to others: of thousands only a few are at work at a time.
+type room struct {
+	read   [readBatch]*history.Change[entry]
+	events []storage.Event
+}
+
+// enter gives the watcher an empty room.
+func (w *watcher) enter() {
+	if w.room == nil {
+		w.room, _ = w.cache.rooms.Get().(*room)
+	}
+	if w.room == nil {
+		w.room = &room{}
+	}
+	clear(w.room.events)
+	w.room.events = w.room.events[:0]
+}
+
+// leave gives the room away. It must hold no events.
+func (w *watcher) leave() {
+	w.cache.rooms.Put(w.room)
+	w.room = nil
 }
 
 // begin sets the watcher to its start. The cache is locked.
@@ -155,14 +182,14 @@ func (w *watcher) Stop() { w.stopOnce.Do(func() { close(w.stopped) }) }
 // Next implements [storage.Watch]. At the end of the cache, and when the
 // watcher has fallen off the window or behind its backlog, it returns io.EOF.
 func (w *watcher) Next() ([]storage.Event, error) {
-	clear(w.events)
-	w.events = w.events[:0]
-	for w.err == nil && len(w.events) == 0 {
+	w.enter()
+	for w.err == nil && len(w.room.events) == 0 {
 		w.err = w.step()
 	}
-	if len(w.events) > 0 {
-		return w.events, nil
+	if len(w.room.events) > 0 {
+		return w.room.events, nil
 	}
+	w.leave()
 	w.initial = nil
 	return nil, w.err
 }
@@ -182,7 +209,7 @@ func (w *watcher) step() error {
 	}
 	c := w.cache
 	c.mu.RLock()
-	changes, ok := c.window.Read(w.cursor, w.read[:])
+	changes, ok := c.window.Read(w.cursor, w.room.read[:])
 	ok = ok && !w.tooSlow()
 	revision, changed, end := c.window.Revision(), c.changed, c.stopped
 	c.mu.RUnlock()
@@ -234,7 +261,7 @@ func (w *watcher) tellInitial() error {
 	done := true
 	q := storage.ListQuery{Selection: w.selection}
 	for key, e := range w.initial.Prefix(q.Prefix(), w.next) {
-		if len(w.events) == initialBatch {
+		if len(w.room.events) == initialBatch {
 			w.next, done = key, false
 			break
 		}
@@ -246,7 +273,7 @@ func (w *watcher) tellInitial() error {
 			return err
 		}
 		if ok {
-			w.events = append(w.events, storage.Event{Type: watch.Added, Object: e.object, Encoded: &e.encoded})
+			w.room.events = append(w.room.events, storage.Event{Type: watch.Added, Object: e.object, Encoded: &e.encoded})
 		}
 	}
 	if !done {
@@ -305,7 +332,7 @@ func (w *watcher) tellChange(change *history.Change[entry]) error {
 		return nil
 	}
 	event.Object, event.Encoded = told.object, &told.encoded
-	w.events = append(w.events, event)
+	w.room.events = append(w.room.events, event)
 	w.told = change.Revision
 	return nil
 }
@@ -327,6 +354,8 @@ func (w *watcher) Delivered() uint64 { return w.delivered.Load() }
 
 // sleep waits for changes, or for the next bookmark to be due.
 func (w *watcher) sleep(changed <-chan struct{}) error {
+	w.leave()
+	defer w.enter()
 	var due <-chan time.Time
 	if w.bookmarks {
 		wait := time.Until(w.due)

@@ -47,6 +47,7 @@ type Handler struct {
 	protobuf *protobuf.Serializer
 	log      requestLog
 	watches  watchSet
+	buffers  sync.Pool // of *[]byte, see stream.send
 
 	mu        sync.RWMutex
 	resources map[schema.GroupVersionResource]*served
@@ -126,37 +127,44 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	rec.Header().Set("Cache-Control", "no-cache, private")
 	defer h.recover(rec, r)
-	if h.serveDiscovery(rec, r) {
-		return
-	}
-	t, ok := parsePath(r.URL.Path)
-	if !ok && t.resource.Version == "" {
-		notFound(rec)
-		return
-	}
-	if !ok {
-		h.notServed(rec, r, t.resource)
-		return
-	}
-	s := h.lookup(t.resource)
-	if s == nil {
-		h.notServed(rec, r, t.resource)
-		return
-	}
-	query := r.URL.Query()
-	verb, found, err := t.forResource(r.Method, &s.Resource, wantsWatch(query))
-	if !found {
-		h.notServed(rec, r, t.resource)
-		return
-	}
-	q := &request{Request: r, w: rec, res: &s.Resource, srv: s, verb: verb, target: t, query: query}
-	rec.done = func(code int) { h.log.add(q, code) }
-	if err == nil {
+	q, err := h.route(rec, r)
+	if err == nil && q != nil {
 		err = h.serve(q)
 	}
 	if err != nil {
 		h.fail(q, err)
 	}
+}
+
+// route finds out what a request asks of which resource. It answers requests that
+// are about no resource that is served, and returns nil for them.
+func (h *Handler) route(rec *recorder, r *http.Request) (*request, error) {
+	if h.serveDiscovery(rec, r) {
+		return nil, nil
+	}
+	t, ok := parsePath(r.URL.Path)
+	if !ok && t.resource.Version == "" {
+		notFound(rec)
+		return nil, nil
+	}
+	if !ok {
+		h.notServed(rec, r, t.resource)
+		return nil, nil
+	}
+	s := h.lookup(t.resource)
+	if s == nil {
+		h.notServed(rec, r, t.resource)
+		return nil, nil
+	}
+	query := r.URL.Query()
+	verb, found, err := t.forResource(r.Method, &s.Resource, wantsWatch(query))
+	if !found {
+		h.notServed(rec, r, t.resource)
+		return nil, nil
+	}
+	q := &request{Request: r, w: rec, res: &s.Resource, srv: s, verb: verb, target: t, query: query}
+	rec.done = func(code int) { h.log.add(q, code) }
+	return q, err
 }
 
 // serve hands a request to its verb, past the faults.
@@ -167,7 +175,7 @@ func (h *Handler) serve(q *request) error {
 		return err
 	}
 	if q.verb == "watch" {
-		return h.watch(ctx, q, f)
+		return h.watch(ctx, q, &f)
 	}
 	if f.Cut != fault.CutNone {
 		return h.lose(ctx, q, f.Cut)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,10 +21,27 @@ import (
 // watch.
 const lastWrite = time.Second
 
-// watch serves a watch until its time is up, it fails, or the client goes.
-func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
-	out, err := negotiate(q.Request, q.res, shapeWatch)
-	if err != nil {
+// sendBuffer is how many bytes of a batch are collected before they are written.
+const sendBuffer = 32 << 10
+
+// watch serves a watch until its time is up, it fails, or the client goes. What
+// is only needed to open it is left to stream.open: this is where thousands of
+// watches wait, and the stack below is what each of them costs.
+func (h *Handler) watch(ctx context.Context, q *request, f *fault.Fault) error {
+	s := &stream{h: h, q: q, fault: *f}
+	defer s.close()
+	if err := s.open(ctx); err != nil || s.events == nil {
+		return err
+	}
+	return s.run(s.ctx, s.events)
+}
+
+// open opens the watch and sends the header. An error is to be answered with; an
+// error that belongs in the stream is told there, and then there are no events.
+func (s *stream) open(ctx context.Context) error {
+	h, q := s.h, s.q
+	var err error
+	if s.out, err = negotiate(q.Request, q.res, shapeWatch); err != nil {
 		return err
 	}
 	opts, err := parseListOptions(q.query, true)
@@ -39,11 +57,10 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 		return err
 	}
 	life, end := context.WithCancel(ctx)
-	defer end()
 	ctx, cancel := context.WithTimeout(life, watchTimeout(opts))
-	defer cancel()
 	open, remove := h.watches.add(q, end)
-	defer remove()
+	s.life, s.ctx = life, ctx
+	s.ends = append(s.ends, end, cancel, remove)
 
 	w, err := store.Watch(ctx, storage.WatchOptions{
 		Selection:         sel,
@@ -54,15 +71,21 @@ func (h *Handler) watch(ctx context.Context, q *request, f fault.Fault) error {
 	if err != nil && !belongsInStream(err) {
 		return err
 	}
-	s := &stream{h: h, q: q, out: out, life: life, fault: f}
-	stop := s.begin(ctx)
-	defer stop()
+	s.ends = append(s.ends, s.begin(ctx))
 	if err != nil {
 		return s.fail(err)
 	}
-	defer w.Stop()
+	s.events = w
+	s.ends = append(s.ends, w.Stop)
 	open.follow(w)
-	return s.run(ctx, w)
+	return nil
+}
+
+// close ends what open has begun, the last first.
+func (s *stream) close() {
+	for _, end := range slices.Backward(s.ends) {
+		end()
+	}
 }
 
 // belongsInStream reports whether an error on opening a watch is told by an
@@ -78,11 +101,19 @@ type stream struct {
 	h   *Handler
 	q   *request
 	out output
-	buf []byte
-	// life ends when the client has gone or the watch is dropped, but not at
-	// its timeout.
-	life  context.Context
+	// ctx ends at the timeout of the watch; life does not, but as ctx when the
+	// client has gone or the watch is dropped.
+	ctx, life context.Context
+	// events is what the watch reads from; nil until it is open.
+	events storage.Watch
+	ends   []func()
+	// typed and name are the type of the event before and the name of its
+	// encoding, which is mostly that of the next.
+	typed watch.EventType
+	name  string
+
 	fault fault.Fault
+	buf   []byte // frames to send, if there is a fault
 	sent  int    // events, counted if there is a fault
 	held  []byte // a frame that is to be swapped with the next
 }
@@ -143,25 +174,48 @@ func (s *stream) run(ctx context.Context, w storage.Watch) error {
 	}
 }
 
-// send writes events that are at hand together, and flushes once.
+// send writes events that are at hand together, and flushes once. Where they are
+// collected is borrowed: most watches have nothing to send at any time. A client
+// that does not read holds up no more than sendBuffer and a frame.
 func (s *stream) send(events []storage.Event) error {
-	s.buf = s.buf[:0]
+	room, _ := s.h.buffers.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	buf := (*room)[:0]
+	defer func() {
+		// What one large object has made large is not kept.
+		if cap(buf) <= 2*sendBuffer {
+			*room = buf
+			s.h.buffers.Put(room)
+		}
+	}()
 	for i := range events {
 		framed, err := s.frame(&events[i])
 		if err != nil {
+			// What came before is still to be told.
+			if broken := s.flush(buf); broken != nil {
+				return broken
+			}
 			return err
 		}
-		s.buf = append(s.buf, framed...)
+		if len(buf) > 0 && len(buf)+len(framed) > sendBuffer {
+			if _, err := s.q.w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+		buf = append(buf, framed...)
 	}
-	return s.flush()
+	return s.flush(buf)
 }
 
-// flush writes what was collected and makes the client see it.
-func (s *stream) flush() error {
-	if len(s.buf) == 0 {
+// flush writes frames and makes the client see all that was written.
+func (s *stream) flush(frames []byte) error {
+	if len(frames) == 0 {
 		return nil
 	}
-	if _, err := s.q.w.Write(s.buf); err != nil {
+	if _, err := s.q.w.Write(frames); err != nil {
 		return err
 	}
 	return http.NewResponseController(s.q.w).Flush()
@@ -182,11 +236,13 @@ func (s *stream) frame(event *storage.Event) ([]byte, error) {
 	if event.Encoded == nil {
 		return encode()
 	}
-	name := string(event.Type) + " " + s.out.media
-	if s.out.partial {
-		name += " partial"
+	if event.Type != s.typed {
+		s.typed, s.name = event.Type, string(event.Type)+" "+s.out.media
+		if s.out.partial {
+			s.name += " partial"
+		}
 	}
-	return event.Encoded.Get(name, encode)
+	return event.Encoded.Get(s.name, encode)
 }
 
 // encodeError is told to the client of a watch, unlike one of the connection.
@@ -204,6 +260,5 @@ func (s *stream) fail(err error) error {
 	if err != nil {
 		return err
 	}
-	s.buf = framed
-	return s.flush()
+	return s.flush(framed)
 }

@@ -3,6 +3,8 @@ package endpoints_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -284,6 +286,53 @@ func TestEventsAtHandAreFlushedTogether(t *testing.T) {
 		a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, configMaps+"?watch=1&timeoutSeconds=1", nil))
 		if n := strings.Count(w.Body.String(), "\n"); n != 4 || w.n != 3 {
 			t.Errorf("%d events in %d flushes, want 4 in 3 (the header's among them)", n, w.n)
+		}
+	})
+}
+
+func TestEventsThatAreLargeTogetherAreToldInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		var batch []storage.Event
+		var want []string
+		for i := range 9 {
+			name := fmt.Sprintf("m%d", i)
+			batch = append(batch, storage.Event{Type: watch.Added, Object: &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "7"},
+				Data:       map[string]string{"large": strings.Repeat("x", i*10_000)},
+			}})
+			want = append(want, "ADDED "+name+" 7")
+		}
+		a.wrap = func(storage.Interface) storage.Interface {
+			return &scripted{batches: [][]storage.Event{batch, batch[:2]}}
+		}
+		w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+		a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, configMaps+"?watch=1&timeoutSeconds=1", nil))
+		expectLines(a, w.ResponseRecorder, append(want, want[:2]...)...)
+		if w.n != 3 {
+			t.Errorf("%d flushes, want 3 (the header's among them)", w.n)
+		}
+	})
+}
+
+// unencodable is an object that has no form.
+type unencodable struct{ corev1.ConfigMap }
+
+func (*unencodable) MarshalJSON() ([]byte, error) { return nil, errors.New("no form") }
+
+func TestEventsBeforeOneThatCannotBeEncodedAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		good := storage.Event{Type: watch.Added, Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m", ResourceVersion: "2"}}}
+		bad := &unencodable{}
+		bad.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		a.wrap = func(storage.Interface) storage.Interface {
+			return &scripted{batches: [][]storage.Event{{good, {Type: watch.Added, Object: bad}, good}}}
+		}
+		w := a.call(http.MethodGet, configMaps+"?watch=1&timeoutSeconds=1", "")
+		lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], `{"type":"ADDED"`) || !strings.Contains(lines[1], "no form") {
+			t.Errorf("got %q, want the event and an ERROR", lines)
 		}
 	})
 }
