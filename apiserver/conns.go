@@ -13,6 +13,7 @@ import (
 type connections struct {
 	mu     sync.Mutex
 	states map[net.Conn]http.ConnState
+	active int // connections in the middle of a request
 	// changed is closed and replaced when a connection leaves a state that
 	// someone may be waiting for the end of.
 	changed chan struct{}
@@ -26,6 +27,12 @@ func newConnections() *connections {
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.states[conn] == http.StateActive {
+		c.active--
+	}
+	if state == http.StateActive {
+		c.active++
+	}
 	if state == http.StateClosed || state == http.StateHijacked {
 		delete(c.states, conn)
 	} else {
@@ -42,12 +49,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 func (c *connections) quiet() (bool, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, state := range c.states {
-		if state == http.StateActive {
-			return false, c.changed
-		}
-	}
-	return true, c.changed
+	return c.active == 0, c.changed
 }
 
 // none is quiet for all connections, whatever they do.
