@@ -66,6 +66,7 @@ func (h *Handler) decodeBody(q *request) (runtime.Object, error) {
 	if media == runtime.ContentTypeProtobuf {
 		return h.decodeProtobuf(q.res, data)
 	}
+	raw := data
 	if media == runtime.ContentTypeYAML {
 		// The strict reader of YAML also refuses duplicate keys, which JSON
 		// made from them no longer shows.
@@ -73,23 +74,23 @@ func (h *Handler) decodeBody(q *request) (runtime.Object, error) {
 		if q.query.Get("fieldValidation") == metav1.FieldValidationStrict {
 			toJSON = yaml.YAMLToJSONStrict
 		}
-		raw := data
 		if data, err = toJSON(raw); err != nil {
 			return nil, decodeError(q.res, nil, raw, err)
 		}
 	}
-	return h.decodeJSON(q, data)
+	return h.decodeJSON(q, data, raw)
 }
 
 // decodeJSON turns JSON into an object of the resource, and treats unknown and
-// duplicate fields as fieldValidation says.
-func (h *Handler) decodeJSON(q *request, data []byte) (runtime.Object, error) {
+// duplicate fields as fieldValidation says. raw is what the client has sent, for
+// errors.
+func (h *Handler) decodeJSON(q *request, data, raw []byte) (runtime.Object, error) {
 	if h.unstructured(q.res) {
-		return decodeUnstructured(q.res, data)
+		return decodeUnstructured(q.res, data, raw)
 	}
 	obj, gvk, err := h.decodeTyped(q, data)
 	if err != nil {
-		return nil, decodeError(q.res, gvk, data, err)
+		return nil, decodeError(q.res, gvk, raw, err)
 	}
 	if err := checkKind(q.res, gvk); err != nil {
 		return nil, err
@@ -131,18 +132,18 @@ func (h *Handler) decodeProtobuf(res *Resource, data []byte) (runtime.Object, er
 }
 
 // decodeUnstructured turns JSON into an unstructured object with sound
-// metadata.
-func decodeUnstructured(res *Resource, data []byte) (runtime.Object, error) {
+// metadata. raw is what the client has sent, for errors.
+func decodeUnstructured(res *Resource, data, raw []byte) (runtime.Object, error) {
 	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
 	if err != nil {
-		return nil, decodeError(res, nil, data, err)
+		return nil, decodeError(res, nil, raw, err)
 	}
 	u := &unstructured.Unstructured{}
 	if _, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, u); err != nil {
-		return nil, decodeError(res, gvk, data, err)
+		return nil, decodeError(res, gvk, raw, err)
 	}
 	if err := checkMetadata(u); err != nil {
-		return nil, decodeError(res, gvk, data, err)
+		return nil, decodeError(res, gvk, raw, err)
 	}
 	if gv := u.GroupVersionKind().GroupVersion(); gv != res.GroupVersionKind.GroupVersion() {
 		return nil, wrongVersion(res, gv)

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"heliograph.example/apiserver/endpoints"
 	"heliograph.example/apiserver/storage"
 )
 
@@ -53,6 +57,72 @@ func FuzzRequests(f *testing.F) {
 		a.ServeHTTP(w, r)
 		if w.Code == 0 || strings.Contains(w.Body.String(), "panicked") {
 			t.Errorf("%s %s?%s: %d %s", method, path, query, w.Code, w.Body)
+		}
+	})
+}
+
+// brief is a storage whose watches end after a bookmark.
+type brief struct{ storage.Interface }
+
+func (b brief) Watch(ctx context.Context, opts storage.WatchOptions) (storage.Watch, error) {
+	w, err := b.Interface.Watch(ctx, opts)
+	return &briefWatch{Watch: w}, err
+}
+
+type briefWatch struct {
+	storage.Watch
+	over bool
+}
+
+func (w *briefWatch) Next() ([]storage.Event, error) {
+	if w.over {
+		return nil, io.EOF
+	}
+	events, err := w.Watch.Next()
+	w.over = err == nil && events[len(events)-1].Type == watch.Bookmark
+	return events, err
+}
+
+// FuzzSelectors sends arbitrary selectors. They are refused, or a list and the
+// initial events of a watch select the same.
+func FuzzSelectors(f *testing.F) {
+	f.Add("app=x", "metadata.name=a", "")
+	f.Add("app in (x,y),!tier", "spec.color!=red,metadata.namespace=default", "")
+	f.Add("app notin (x), app>1", `spec.color=a\,b\=c\\`, "")
+	f.Add("a==b==c", "spec.size=1", "foo")
+	f.Add("", "", "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')")
+	f.Add("", "", "shardRange(object.metadata.namespace, '0x8', '0x10000000000000000') || shardRange(object.metadata.namespace, '0x0', '0x1')")
+	f.Fuzz(func(t *testing.T, labels, fields, shard string) {
+		a := newAPI(t)
+		a.wrap = func(s storage.Interface) storage.Interface { return brief{s} }
+		sharding, err := endpoints.NewHandler(endpoints.Config{Scheme: scheme.Scheme, Storage: a.open, ShardSelector: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sharding.Register(widgets); err != nil {
+			t.Fatal(err)
+		}
+		a.Handler = sharding
+		a.widget("a", "x", "red")
+		a.widget("b", "y", "blue")
+		query := url.Values{"labelSelector": {labels}, "fieldSelector": {fields}, "shardSelector": {shard}, "timeoutSeconds": {"1"}}.Encode()
+		list := a.call(http.MethodGet, widgetPath+"?"+query, "")
+		watched := a.call(http.MethodGet, widgetPath+"?watch=1&allowWatchBookmarks=true&"+query, "")
+		switch list.Code {
+		case http.StatusBadRequest, http.StatusInternalServerError:
+			if list.Code != watched.Code || strings.Contains(list.Body.String(), "panicked") {
+				t.Errorf("a list: %d %s\na watch: %d %s", list.Code, list.Body, watched.Code, watched.Body)
+			}
+			return
+		case http.StatusOK:
+		default:
+			t.Fatalf("%d %s", list.Code, list.Body)
+		}
+		for _, name := range []string{"a", "b"} {
+			named := `"name":"` + name + `"`
+			if got, want := strings.Contains(watched.Body.String(), named), strings.Contains(list.Body.String(), named); got != want {
+				t.Errorf("%q, %q, %q: %s is in the list: %v, in the watch: %v", labels, fields, shard, name, want, got)
+			}
 		}
 	})
 }

@@ -156,7 +156,7 @@ func (h *Handler) patchJSON(q *request, current runtime.Object, apply func([]byt
 		return nil, err
 	}
 	if h.unstructured(q.res) {
-		obj, err := decodeUnstructured(q.res, patched)
+		obj, err := decodeUnstructured(q.res, patched, patched)
 		if err != nil {
 			return nil, invalidPatch(string(patched), err)
 		}

@@ -16,9 +16,9 @@ const tokenVersion = "meta.k8s.io/v1"
 // latestRevision in a token stands for whatever is newest.
 const latestRevision = -1
 
-// token is a place in a list: a revision, or latestRevision, and the first key
-// that is still to come, relative to the listed scope.
-type token struct {
+// continueToken is a place in a list: a revision, or latestRevision, and the
+// first key that is still to come, relative to the listed scope.
+type continueToken struct {
 	Version  string `json:"v"`
 	Revision int64  `json:"rv"`
 	Start    string `json:"start"`
@@ -32,7 +32,7 @@ const tokenPrefix = "continue key is not valid"
 // watch cache, it sets a slash before the key.
 func encodeContinue(start string, revision int64) string {
 	// A struct of strings and a number cannot fail to marshal.
-	b, _ := json.Marshal(token{Version: tokenVersion, Revision: revision, Start: "/" + start})
+	b, _ := json.Marshal(continueToken{Version: tokenVersion, Revision: revision, Start: "/" + start})
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -43,14 +43,14 @@ func decodeContinue(s string) (start string, revision int64, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("%s: %w", tokenPrefix, err)
 	}
-	var t token
+	var t continueToken
 	if err := json.Unmarshal(b, &t); err != nil {
 		return "", 0, fmt.Errorf("%s: %w", tokenPrefix, err)
 	}
 	switch {
 	case t.Version != tokenVersion:
 		return "", 0, errors.New(tokenPrefix + ": server does not recognize this encoded version " + t.Version)
-	case t.Revision == 0 || t.Revision < latestRevision:
+	case t.Revision == 0:
 		return "", 0, errors.New(tokenPrefix + ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case t.Start == "" || t.Start == "/":
 		return "", 0, errors.New(tokenPrefix + ": encoded start key empty (version meta.k8s.io/v1)")
@@ -60,5 +60,7 @@ func decodeContinue(s string) (start string, revision int64, err error) {
 	if path.Clean(key) != key {
 		return "", 0, fmt.Errorf("%s: %s", tokenPrefix, t.Start)
 	}
-	return key[1:], t.Revision, nil
+	// Like kube-apiserver, which writes only one of them, it takes any negative
+	// revision for the latest.
+	return key[1:], max(t.Revision, latestRevision), nil
 }

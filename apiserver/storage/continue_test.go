@@ -23,6 +23,13 @@ func TestATokenIsWhatKubernetesWrites(t *testing.T) {
 	}
 }
 
+func TestATokenOfAnyNegativeRevisionIsOfTheLatest(t *testing.T) {
+	token := base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":-2,"start":"a"}`))
+	if start, revision, err := decodeContinue(token); start != "a" || revision != latestRevision || err != nil {
+		t.Errorf("decoded %q at %d: %v", start, revision, err)
+	}
+}
+
 func FuzzContinue(f *testing.F) {
 	for _, s := range []string{
 		"", "abc", "{}", `{"v":"meta.k8s.io/v1","rv":12,"start":"/b\u0000"}`, `{"v":"meta.k8s.io/v1","rv":-1,"start":"../x"}`,

@@ -60,12 +60,12 @@ func ParseList(opts ListOptions) (ListQuery, error) {
 }
 
 func (q ListQuery) withToken(opts ListOptions) (ListQuery, error) {
-	if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
-		return q, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-	}
 	start, revision, err := decodeContinue(opts.Continue)
 	if err != nil {
 		return q, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
+	}
+	if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
+		return q, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
 	q.Continued = true
 	q.Start = q.scope() + start
