@@ -162,7 +162,7 @@ func (d *Decoder) hash(b []byte) uint64 { return maphash.Bytes(d.seed, b) }
 // everything if they are still half full: it is not worth looking for what to
 // keep.
 func (d *Decoder) sweep() {
-	d.strings.sweep(d.hash)
+	d.strings.sweep()
 	d.parts.sweep()
 	if d.held() > d.limit/2 {
 		d.strings, d.parts = stringTable{}, partTable{}
@@ -188,7 +188,7 @@ func (d *Decoder) string(id int, b []byte) string {
 		return string(b)
 	}
 	d.stats.StringLookups++
-	hash := d.hash(b)
+	hash := uint32(d.hash(b))
 	if s, ok := d.strings.find(hash, b); ok {
 		t.hits++
 		d.stats.StringHits++
@@ -197,7 +197,7 @@ func (d *Decoder) string(id int, b []byte) string {
 	t.miss(4)
 	s := string(b)
 	d.spent += len(b)
-	d.strings.put(hash, s, d.hash)
+	d.strings.put(stringSlot{text: s, hash: hash})
 	d.evict()
 	return s
 }

@@ -42,7 +42,7 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 		switch {
 		case tag&7 == wireBytes && f.wire == wireBytes:
 			from, to := 0, 0
-			if i < len(b) && b[i] < 0x80 { // nearly always
+			if i < len(b) && b[i] < 0x80 { // chunk, for a short value
 				from = i + 1
 				if to = from + int(b[i]); to > len(b) {
 					return fail(i, io.ErrUnexpectedEOF).within(f.name, 0)
@@ -58,7 +58,9 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 				i = end
 				continue
 			}
-			if err = d.bytes(f, unsafe.Add(base, f.offset), b[from:to], depth); err != nil {
+			if f.op == opString { // most fields are
+				*(*string)(unsafe.Add(base, f.offset)) = d.string(f.id, b[from:to])
+			} else if err = d.bytes(f, unsafe.Add(base, f.offset), b[from:to], depth); err != nil {
 				return err.within(f.name, from)
 			}
 			i = to
@@ -92,11 +94,10 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 	return nil
 }
 
-// bytes decodes a length-delimited value into the variable at p.
+// bytes decodes a length-delimited value, other than a string, into the
+// variable at p.
 func (d *Decoder) bytes(f *field, p unsafe.Pointer, v []byte, depth int) *Error {
 	switch f.op {
-	case opString:
-		*(*string)(p) = d.string(f.id, v)
 	case opMessage:
 		return d.message(f.msg, p, v, depth+1)
 	case opBytes:

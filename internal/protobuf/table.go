@@ -27,34 +27,34 @@ type stringTable struct {
 
 type stringSlot struct {
 	text string
-	used bool // since the last sweep
+	hash uint32 // low bits of it: more than any table has slots for
+	used bool   // since the last sweep
 }
 
-func (t *stringTable) find(hash uint64, b []byte) (string, bool) {
-	if len(t.slots) == 0 {
-		return "", false
-	}
-	for i := range uint64(ways) {
-		s := &t.slots[(hash+i)&uint64(len(t.slots)-1)]
-		if s.text == string(b) {
-			s.used = true
+func (t *stringTable) find(hash uint32, b []byte) (string, bool) {
+	for i := uint32(0); i < ways && len(t.slots) > 0; i++ {
+		s := &t.slots[(hash+i)&uint32(len(t.slots)-1)]
+		if s.hash == hash && s.text == string(b) {
+			if !s.used {
+				s.used = true
+			}
 			return s.text, true
 		}
 	}
 	return "", false
 }
 
-func (t *stringTable) put(hash uint64, text string, rehash func([]byte) uint64) {
+func (t *stringTable) put(s stringSlot) {
 	if t.live >= len(t.slots)/2 && len(t.slots) < maxSlots {
-		t.resize(max(firstSlots, 2*len(t.slots)), rehash)
+		t.resize(max(firstSlots, 2*len(t.slots)))
 	}
-	t.set(hash, stringSlot{text: text})
+	t.set(s)
 }
 
-func (t *stringTable) set(hash uint64, s stringSlot) {
-	at := &t.slots[hash&uint64(len(t.slots)-1)]
-	for i := range uint64(ways) {
-		next := &t.slots[(hash+i)&uint64(len(t.slots)-1)]
+func (t *stringTable) set(s stringSlot) {
+	at := &t.slots[s.hash&uint32(len(t.slots)-1)]
+	for i := range uint32(ways) {
+		next := &t.slots[(s.hash+i)&uint32(len(t.slots)-1)]
 		if next.text == "" {
 			at = next
 			break
@@ -70,18 +70,18 @@ func (t *stringTable) set(hash uint64, s stringSlot) {
 	*at = s
 }
 
-func (t *stringTable) resize(n int, rehash func([]byte) uint64) {
+func (t *stringTable) resize(n int) {
 	old := t.slots
 	*t = stringTable{slots: make([]stringSlot, n)}
 	for _, s := range old {
 		if s.text != "" {
-			t.set(rehash([]byte(s.text)), s)
+			t.set(s)
 		}
 	}
 }
 
 // sweep forgets what was not used since the last sweep.
-func (t *stringTable) sweep(rehash func([]byte) uint64) {
+func (t *stringTable) sweep() {
 	for i := range t.slots {
 		s := &t.slots[i]
 		if s.text != "" && !s.used {
@@ -92,7 +92,7 @@ func (t *stringTable) sweep(rehash func([]byte) uint64) {
 		s.used = false
 	}
 	if n := fitting(t.live); n < len(t.slots) {
-		t.resize(n, rehash)
+		t.resize(n)
 	}
 }
 

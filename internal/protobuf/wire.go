@@ -89,15 +89,16 @@ func skip(b []byte, i int) int {
 // and the same tag, spelled the same. The tag of the first is b[start:i] and
 // its value ends at to. It returns the end of the last and their count.
 func run(b []byte, start, i, to int) (end, n int) {
-	tag := string(b[start:i])
-	end, n = to, 1
-	for len(b)-end > len(tag) && string(b[end:end+len(tag)]) == tag {
-		_, next := chunk(b, end+len(tag))
+	size := i - start
+	for end, n = to, 1; len(b)-end > size && b[end] == b[start]; n++ {
+		if size > 1 && string(b[end:end+size]) != string(b[start:i]) {
+			break
+		}
+		_, next := chunk(b, end+size)
 		if next < 0 {
 			break // whoever decodes what follows meets the fault again
 		}
 		end = next
-		n++
 	}
 	return end, n
 }
