@@ -61,6 +61,7 @@ func exchanges() []group {
 	return []group{
 		{"create", creates}, {"update", updates}, {"patch", patches}, {"delete", deletes},
 		{"finalizers", finalizers}, {"status", statuses}, {"kinds", sampled()}, {"get", gets}, {"list", lists}, {"watch", watches},
+		{"input", inputs()}, {"versions", versions()},
 	}
 }
 
