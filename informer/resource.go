@@ -10,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/reflector"
@@ -73,48 +71,32 @@ func findKind(known []resource, kind string) (resource, bool) {
 
 // newSource makes the source that reads objects of type T.
 func newSource[T Object](f *Factory, form form, kind schema.GroupVersionKind, gvr schema.GroupVersionResource, scope Scope) (reflector.Source[T], error) {
-	opts := reflector.SourceOptions{Namespace: scope.Namespace, LabelSelector: scope.LabelSelector, FieldSelector: scope.FieldSelector}
-	switch form {
-	case unstructuredForm:
-		client, err := dynamic.NewForConfigAndClient(f.config, f.client)
-		if err != nil {
-			return nil, err
-		}
-		source, err := reflector.NewDynamicSource(client, gvr, opts)
-		return sourceOf[T](source, err)
-	case metadataForm:
-		client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(f.config), f.client)
-		if err != nil {
-			return nil, err
-		}
-		source, err := reflector.NewMetadataSource(client, gvr, opts)
-		return sourceOf[T](source, err)
-	}
-	client, err := f.restClient(kind, reflect.TypeFor[T]())
+	client, err := f.restClient(form, kind, reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
-	return reflector.NewRESTSource[T](client, gvr.Resource, opts)
+	return reflector.NewRESTSource[T](client, gvr.Resource, reflector.SourceOptions{
+		Namespace: scope.Namespace, LabelSelector: scope.LabelSelector, FieldSelector: scope.FieldSelector,
+		Scheme: f.scheme,
+	})
 }
 
-// sourceOf gives a source of a known type the name T for that type.
-func sourceOf[T any](source any, err error) (reflector.Source[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	return source.(reflector.Source[T]), nil
-}
-
-// restClient makes a client for the group and version of a typed kind. Built-in
-// types travel as protobuf unless the config asks for something else; others are
-// only served as JSON, or only know how to be read from it.
-func (f *Factory) restClient(kind schema.GroupVersionKind, t reflect.Type) (rest.Interface, error) {
+// restClient makes a client for the group and version of a kind. Built-in types
+// travel as protobuf unless the config asks for something else; others are only
+// served as JSON, or only know how to be read from it. How unstructured objects
+// and metadata travel is up to their source: of the client's types they need
+// nothing but the status of an error, which a user's scheme may not know.
+func (f *Factory) restClient(form form, kind schema.GroupVersionKind, t reflect.Type) (rest.Interface, error) {
 	config := rest.CopyConfig(f.config)
 	gv := kind.GroupVersion()
 	config.GroupVersion = &gv
 	config.APIPath = "/apis"
 	if gv.Group == "" {
 		config.APIPath = "/api"
+	}
+	if form != typed {
+		config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+		return rest.RESTClientForConfigAndClient(config, f.client)
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
 	if config.ContentType == "" && config.AcceptContentTypes == "" && scheme.Scheme.AllKnownTypes()[kind] == t.Elem() {

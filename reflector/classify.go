@@ -103,7 +103,7 @@ func isTooLarge(err error) bool {
 func isUnreachable(err error) bool {
 	for _, cause := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, net.ErrClosed,
-		errSilent, errEarly, errOpening, errDeadline, errRenewed, errPage, errShort,
+		errSilent, errEarly, errOpening, errDeadline, errRenewed, errPage, errShort, errCut,
 	} {
 		if errors.Is(err, cause) {
 			return true

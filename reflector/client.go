@@ -28,6 +28,10 @@ type SourceOptions struct {
 	// k8s.io/apimachinery/pkg/labels and fields. Empty ones take all.
 	LabelSelector string
 	FieldSelector string
+	// Scheme knows the kinds of T and of its list, for a NewRESTSource of
+	// typed objects. nil means client-go's scheme, which has all built-in
+	// types. The other sources leave types to their clients.
+	Scheme *runtime.Scheme
 }
 
 // check returns an error that wraps ErrInvalid if resource or o cannot be used.
@@ -144,31 +148,31 @@ var errNoName = errors.New("it has no name")
 func (s *clientSource[T]) item(obj runtime.Object) Item[T] {
 	var it Item[T]
 	if isNil(obj) {
-		it.Err = s.objectError(it, StageDecode, errors.New("there is no object"))
+		it.Err = objectError(s.name, it, StageDecode, errors.New("there is no object"))
 		return it
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		it.Err = s.objectError(it, StageDecode, fmt.Errorf("%T: %w", obj, err))
+		it.Err = objectError(s.name, it, StageDecode, fmt.Errorf("%T: %w", obj, err))
 		return it
 	}
 	it.Key = types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}
 	it.UID, it.Version = accessor.GetUID(), accessor.GetResourceVersion()
 	if it.Key.Name == "" {
-		it.Err = s.objectError(it, StageDecode, errNoName)
+		it.Err = objectError(s.name, it, StageDecode, errNoName)
 		return it
 	}
 	typed, ok := obj.(T)
 	if !ok {
-		it.Err = s.objectError(it, StageType, fmt.Errorf("got %T, want %v", obj, reflect.TypeFor[T]()))
+		it.Err = objectError(s.name, it, StageType, fmt.Errorf("got %T, want %v", obj, reflect.TypeFor[T]()))
 		return it
 	}
 	it.Object = typed
 	return it
 }
 
-func (s *clientSource[T]) objectError(it Item[T], stage Stage, err error) error {
-	return &ObjectError{Resource: s.name, Key: it.Key, UID: it.UID, Version: it.Version, Stage: stage, Err: err}
+func objectError[T any](resource string, it Item[T], stage Stage, err error) error {
+	return &ObjectError{Resource: resource, Key: it.Key, UID: it.UID, Version: it.Version, Stage: stage, Err: err}
 }
 
 // isTable reports whether list is what the server prints for people.

@@ -8,9 +8,15 @@
 //	source, err := reflector.NewRESTSource[*corev1.Pod](clientset.CoreV1().RESTClient(), "pods",
 //		reflector.SourceOptions{Namespace: "default"})
 //
-// [NewDynamicSource] and [NewMetadataSource] do the same for unstructured
-// objects and for bare metadata, and [FromListerWatcher] for any ListerWatcher
-// of client-go. A [Sink] is where it writes, such as the queue of an informer. A
+// With *unstructured.Unstructured or *metav1.PartialObjectMetadata as T it reads
+// any resource as maps, or its bare metadata. Its answers are split while they
+// are read, and decoded one object at a time, in the goroutine that reads: a list
+// is never held whole, and an open watch costs a few kilobytes and no goroutine
+// beside those of its connection.
+//
+// [NewDynamicSource], [NewMetadataSource] and [FromListerWatcher] are for fakes,
+// and for clients that somebody else has made. Those decode a page or a frame as
+// a whole, or not at all. A [Sink] is where it writes, such as the queue of an informer. A
 // [Reflector] joins the two:
 //
 //	r, err := reflector.New(source, sink, reflector.Options[*corev1.Pod]{Name: "pods"})

@@ -36,6 +36,7 @@ var (
 	errShort     = errors.New("the server ended the watch at once")
 	errOrder     = errors.New("the server sent an event that is too late to be put in order")
 	errNoVersion = errors.New("the server gave no resource version to resume from")
+	errCut       = errors.New("the answer broke off")
 	errWentBack  = errors.New("the server went back in time")
 )
 

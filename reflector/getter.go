@@ -53,14 +53,16 @@ func (s *clientSource[T]) Get(ctx context.Context, key types.NamespacedName) (It
 	single.list = func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 		return s.named(ctx, key)
 	}
-	return single.find(ctx, key)
+	return find(s.name, key, func(each func(Item[T]) error) (Page, error) {
+		return single.List(ctx, metav1.ListOptions{}, each)
+	})
 }
 
-// find looks for key in the list that s gives.
-func (s *clientSource[T]) find(ctx context.Context, key types.NamespacedName) (Item[T], error) {
+// find looks for key in a list of the collection called name.
+func find[T any](name string, key types.NamespacedName, list func(each func(Item[T]) error) (Page, error)) (Item[T], error) {
 	var found Item[T]
 	there := false
-	page, err := s.List(ctx, metav1.ListOptions{}, func(it Item[T]) error {
+	page, err := list(func(it Item[T]) error {
 		// Fakes ignore field selectors, so a name has to fit. What has no
 		// name that can be read was still asked for by name.
 		if it.Key == key || it.Key.Name == "" && !there {
@@ -74,7 +76,7 @@ func (s *clientSource[T]) find(ctx context.Context, key types.NamespacedName) (I
 	found.Key = key
 	if !there {
 		found.Version = page.Version
-		return found, fmt.Errorf("%s: %s: %w", s.name, key, ErrNoObject)
+		return found, fmt.Errorf("%s: %s: %w", name, key, ErrNoObject)
 	}
 	return found, nil
 }

@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// NewDynamicSource returns a source of any resource as unstructured objects. A
-// nil client, an empty resource, a bad namespace or a bad selector is an error
+// NewDynamicSource returns a source of any resource as unstructured objects over
+// a dynamic client, such as a fake. It takes an answer as a whole; NewRESTSource
+// reads the same from a server one by one. A nil client, an empty resource, a bad namespace or a bad selector is an error
 // that wraps ErrInvalid.
 func NewDynamicSource(client dynamic.Interface, gvr schema.GroupVersionResource, opts SourceOptions) (Source[*unstructured.Unstructured], error) {
 	if isNil(client) {

@@ -12,8 +12,10 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// NewMetadataSource returns a source of the metadata of any resource: the server
-// leaves spec and status out. A nil client, an empty resource, a bad namespace
+// NewMetadataSource returns a source of the metadata of any resource over a
+// metadata client, such as a fake: the server leaves spec and status out. It takes
+// an answer as a whole; NewRESTSource reads the same from a server one by one. A
+// nil client, an empty resource, a bad namespace
 // or a bad selector is an error that wraps ErrInvalid.
 func NewMetadataSource(client metadata.Interface, gvr schema.GroupVersionResource, opts SourceOptions) (Source[*metav1.PartialObjectMetadata], error) {
 	if isNil(client) {

@@ -226,7 +226,7 @@ func TestABrokenFrameEndsARESTWatch(t *testing.T) {
 		body  string
 		class ErrorClass
 	}{
-		"garbage":     {`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":7}}` + "\n", ClassDecode},
+		"garbage":     {`{"type":"ADDED" "object":7}` + "\n", ClassDecode},
 		"a clean end": {"", ClassUnreachable},
 		"a cut":       {`{"type":"ADDED","obj`, ClassUnreachable},
 	} {

@@ -118,7 +118,7 @@ func (s *clientStream[T]) take(event watch.Event, open bool) {
 		s.batch = append(s.batch, Event[T]{Type: deltafifo.Deleted, Item: s.source.item(event.Object)})
 	default:
 		it := s.source.item(event.Object)
-		it.Err = s.source.objectError(it, StageDecode, fmt.Errorf("unknown type of event %q", event.Type))
+		it.Err = objectError(s.source.name, it, StageDecode, fmt.Errorf("unknown type of event %q", event.Type))
 		var zero T
 		it.Object = zero
 		s.batch = append(s.batch, Event[T]{Type: deltafifo.Updated, Item: it})
