@@ -48,7 +48,7 @@ func (r *Reflector[T]) enter(ctx context.Context, t transition) {
 	}
 	s.State, s.Reason, s.NextTry, s.Fallback = t.to, t.reason, time.Time{}, r.ladder.fallback()
 	if t.to.waits() {
-		s.NextTry, r.retry = now.Add(t.pause), t.retry
+		s.NextTry, r.retry, r.earliest = now.Add(t.pause), t.retry, now.Add(min(t.pause, t.floor))
 	}
 	if t.err != nil {
 		s.LastError, s.Class, s.LastErrorAt = t.err, classify(t.err), now

@@ -76,6 +76,9 @@ type Options[T any] struct {
 	// seconds. Steps 0 means no end of growth short of Cap. The zero value
 	// means 0.8 s, doubled up to 30 s, with half as much again by chance.
 	Backoff wait.Backoff
+	// NotServed says what becomes of the objects of a resource that the server
+	// does not serve any more.
+	NotServed NotServedPolicy
 	// OnObjectError is told of each object that could not be used. It is
 	// called by the reading goroutine and must not block. If nil, the
 	// errors are logged.
@@ -105,6 +108,9 @@ func (o Options[T]) check() (Options[T], error) {
 	}
 	if o.StreamingTimeout == 0 {
 		o.StreamingTimeout = DefaultStreamingTimeout
+	}
+	if o.NotServed > DeleteObjects {
+		return o, fmt.Errorf("%w policy %d for %s when it is not served", ErrInvalid, o.NotServed, o.Name)
 	}
 	if o.WatchTimeout < 0 || o.WatchTimeout%time.Second != 0 {
 		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds", ErrInvalid, o.WatchTimeout, o.Name)

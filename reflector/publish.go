@@ -12,6 +12,8 @@ import (
 
 // compare begins a diff against what the sink holds.
 func (r *Reflector[T]) compare(ctx context.Context) (*diff[T], error) {
+	r.follow(false)
+	r.broken.listing()
 	known, err := r.sink.Known(ctx)
 	if err != nil {
 		return nil, r.sinkError(err)
@@ -75,6 +77,10 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 		s.Stale += uint64(d.stale)
 	})
 	r.reachedState(before)
+	r.absence = absence{}
+	r.broken.listed()
+	r.follow(true)
+	r.mend()
 	return nil
 }
 

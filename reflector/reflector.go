@@ -47,6 +47,18 @@ type Reflector[T any] struct {
 	report      ListReport
 	bytesBefore uint64
 
+	// absence is how the resource is not served, earliest when a nudge may end
+	// the pause, and nudged holds at most one.
+	absence  absence
+	earliest time.Time
+	nudged   chan struct{}
+
+	// pushing is held while events and mended objects are pushed; following
+	// says that the latter may be.
+	pushing   sync.Mutex
+	following bool
+	broken    broken
+
 	progress progress
 	clock    versionclock.Clock
 
@@ -76,7 +88,8 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opts.Name, err)
 	}
-	r := &Reflector[T]{source: source, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet"}
+	r := &Reflector[T]{source: source, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
+	_, r.broken.can = source.(Getter[T])
 	if opts.Streaming == StreamingNever {
 		r.ladder.never = "not wanted"
 	} else if s, ok := source.(Streamless); ok && s.Streamless() {
@@ -85,6 +98,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 	if s, ok := source.(Unversioned); ok {
 		r.unversioned = s.Unversioned()
 	}
+	// Without an order of versions nobody can tell what is newer, a state read
+	// by name or that of the next event.
+	r.broken.can = r.broken.can && !r.unversioned
 	r.status = Status{
 		Name: opts.Name, State: Stopped, Reason: "not started", Since: time.Now(), Fallback: r.ladder.fallback(),
 	}
@@ -127,7 +143,7 @@ func (r *Reflector[T]) Status() Status {
 func (r *Reflector[T]) snapshot() Status {
 	s := r.status
 	r.progress.fill(&s)
-	s.Taken = time.Now()
+	s.Taken, s.Broken = time.Now(), int(r.broken.count.Load())
 	return s
 }
 

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,6 +123,8 @@ type script struct {
 	onList   func(n int, opts metav1.ListOptions) ([]Item[object], Page, error)
 	onStream func(n int, opts metav1.ListOptions) ([]act, error)
 	onWatch  func(n int, opts metav1.ListOptions) ([]act, error)
+	// onGet answers for one object; nil is a source that cannot.
+	onGet func(n int, key types.NamespacedName) (Item[object], error)
 	// hang makes a verb wait for its context.
 	hang map[string]bool
 	// trickle, if not nil, is called by each list before it is answered, with
@@ -213,6 +216,18 @@ func (s *script) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[obj
 		}
 	}
 	return &scriptedStream{ctx: ctx, acts: acts, done: make(chan struct{})}, nil
+}
+
+func (s *script) Get(ctx context.Context, key types.NamespacedName) (Item[object], error) {
+	if s.onGet == nil {
+		return Item[object]{}, errors.ErrUnsupported
+	}
+	n := s.note("GET", metav1.ListOptions{ResourceVersion: key.Name})
+	if s.hang["GET"] {
+		<-ctx.Done()
+		return Item[object]{}, ctx.Err()
+	}
+	return s.onGet(n, key)
 }
 
 // status is an error of the server.

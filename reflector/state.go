@@ -34,6 +34,8 @@ type transition struct {
 	failed bool
 	// For the states that wait: how long, and where to go then.
 	pause time.Duration
+	// floor is the part of the pause that a nudge does not shorten.
+	floor time.Duration
 	retry State
 	// restart marks the end of a round: the initial state is needed again.
 	restart bool

@@ -63,6 +63,10 @@ type Status struct {
 	// ObjectErrors counts the objects that could not be used.
 	ObjectErrors uint64
 
+	// Broken is the number of objects whose newest state could not be used;
+	// see Reflector.Broken.
+	Broken int
+
 	// Taken is the time of this status.
 	Taken time.Time
 }

@@ -42,7 +42,10 @@ func (r *Reflector[T]) step(ctx context.Context) transition {
 	case Watching:
 		return r.watch(ctx)
 	case BackingOff, NotServed, Forbidden:
-		sleep(ctx, s.NextTry)
+		if err := r.dropGone(ctx, s); err != nil {
+			return r.refused(err)
+		}
+		r.pause(ctx, s)
 		return r.to(r.retry)
 	default:
 		return r.start()
@@ -60,6 +63,7 @@ func (r *Reflector[T]) begin(ctx context.Context, round bool) error {
 	r.running, r.ran = true, true
 	state := r.status.State
 	r.mu.Unlock()
+	r.broken.begin(ctx)
 	if state == Stopped {
 		if round && !r.mustList {
 			r.mustList, r.why = true, "a new round"
@@ -75,6 +79,7 @@ func (r *Reflector[T]) end() {
 		r.live.close()
 		r.live = nil
 	}
+	r.broken.end()
 	r.update(func(*Status) { r.running = false })
 	if r.hasEnded() {
 		r.clock.Fail(ErrRunEnded)
@@ -106,15 +111,21 @@ func (r *Reflector[T]) to(state State) transition {
 // failed waits before the next try, which is that of retry.
 func (r *Reflector[T]) failed(retry State, reason string, err error) transition {
 	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: r.backoff.next(err)}
-	switch classify(err) {
+	class := classify(err)
+	if class != ClassNotServed {
+		r.absence.answers = 0
+	}
+	switch class {
 	case ClassForbidden, ClassUnauthorized:
 		t.to = Forbidden
 	case ClassNotServed:
 		// Nothing that is held can be trusted once the resource is back: it
 		// may be another one of the same name.
 		t.to, t.retry, t.restart = NotServed, Starting, true
+		t.pause = r.absence.noted(t.pause, r.backoff.initial.Cap)
 		r.mustList, r.why = true, "the resource was not served"
 	}
+	t.floor = floor(err, t.pause)
 	return t
 }
 

@@ -51,6 +51,9 @@ func (r *Reflector[T]) reject(ctx context.Context, it *Item[T], err error) {
 			Resource: r.opts.Name, Key: it.Key, UID: it.UID, Version: it.Version, Stage: StageDecode, Err: err,
 		}
 	}
+	if !r.broken.add(problem) {
+		return // it was told when it was news
+	}
 	r.update(func(s *Status) { s.ObjectErrors++ })
 	if r.opts.OnObjectError != nil {
 		r.opts.OnObjectError(problem)

@@ -118,10 +118,12 @@ func TestAResourceThatIsGoneAndComesBackIsListed(t *testing.T) { // report 20
 			if st.State != NotServed || st.Class != ClassNotServed || !st.Synced {
 				t.Errorf("status: %+v", st)
 			}
-			if n := len(s.asked("LIST")); n < 12 || n > 24 {
+			if n := len(s.asked("LIST")); n < 8 || n > 12 {
 				t.Errorf("%d lists in 8 minutes", n)
 			}
 			time.Sleep(2 * time.Minute)
+			g.Nudge()
+			synctest.Wait()
 			wantLines(t, "pushed", g.sink.took(), "Replaced@10[Added a/u1@5 Added b/u2@6]",
 				sortedReplaced("60", "Deleted a/u1@60?", "Deleted b/u2@60?", "Added c/u3@50", g.sink.took()))
 			wantLines(t, "watched", s.asked("WATCH"), "WATCH(10)", "WATCH(60)")

@@ -30,6 +30,7 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 		}
 		r.order = r.newOrder()
 	}
+	r.mend()
 	defer l.close()
 	defer func() { r.deltas = nil }()
 	l.patience.rest()
@@ -56,6 +57,8 @@ func (r *Reflector[T]) newOrder() *order {
 // deliver pushes what a batch of events brings, in one go, and moves the clock.
 // moved reports whether it brought anything new.
 func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bool, err error) {
+	r.pushing.Lock()
+	defer r.pushing.Unlock()
 	deltas := slices.Grow(r.deltas, len(events))
 	var skipped, delayed uint64
 	objects, bookmark := len(events), false
@@ -125,10 +128,16 @@ func (r *Reflector[T]) delta(ctx context.Context, event *Event[T]) (delta deltaf
 		err = r.transformed(&event.Item)
 	}
 	if err == nil {
+		r.broken.remove(event.Key)
 		delta.Object = event.Object
 		return delta, true
 	}
 	r.reject(ctx, &event.Item, err)
+	if event.Type == deltafifo.Deleted {
+		r.broken.remove(event.Key)
+	} else {
+		r.mend()
+	}
 	// The end of an object needs its name only.
 	delta.FinalStateUnknown = true
 	return delta, event.Type == deltafifo.Deleted && event.Key.Name != ""
