@@ -60,9 +60,34 @@
 // indexed, or a handler panics on it - are reported as [ObjectError], counted, and
 // stop nothing else.
 //
+// What is held of an object that cannot be decoded or transformed is an older state;
+// [Informer.IsBroken] and [Informer.Broken] tell of that.
+//
+// # Reading your own writes
+//
+// A write returns the resourceVersion of what it wrote.
+//
+//	err = pods.WaitForVersion(ctx, written.ResourceVersion)
+//
+// waits until the store has that change, [Registration.WaitForVersion] until a
+// handler has returned from it, and [Informer.OnVersion] calls a function then. They
+// are woken by events, bookmarks and lists, ask the server for nothing, and cost no
+// goroutine. When the server goes back in time (a restored backup), the waits under
+// way fail with [ErrEpoch]: the write may be undone.
+//
+// # Types that cannot be read
+//
+// A type that is not served or forbidden delays no other. [WaitFor] waits for the
+// informers that are used, Factory.Wait for all. While the server does not serve a
+// type, its reader tries ever more slowly, and the factory asks discovery, once a
+// minute for all of them together, whether it has come. [Scope].Resource makes an
+// informer for a type that is yet to come. reflector.Options.NotServed says what
+// becomes of the objects of a type that is gone.
+//
 // # Goroutines
 //
 // A running informer has two: the reader of the server, and the controller loop in
-// the goroutine that called Run. Each handler has one while the informer runs.
+// the goroutine that called Run. While an object is broken there is a third, which
+// reads it again. Each Factory.Start has one. Each handler has one while the informer runs.
 // Run waits for all of them.
 package informer

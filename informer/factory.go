@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"heliograph.example/indexer"
+	"heliograph.example/reflector"
 )
 
 // FactoryOptions describe a factory. The zero value is ready for use.
@@ -39,7 +40,7 @@ type Factory struct {
 	mu     sync.Mutex
 	shared map[sharedKey]sharedInformer
 	// order holds the informers as they were asked for.
-	order []sharedInformer
+	order []member
 	// resources remembers what discovery has told, by group and version.
 	resources map[schema.GroupVersion][]resource
 	// started has what Stop has to end.
@@ -65,6 +66,9 @@ type sharedInformer interface {
 	run(ctx context.Context) error
 	Wait(ctx context.Context) error
 	Status() Status
+	Nudge()
+	subscribe(f func(reflector.Status)) (cancel func())
+	readerState() reflector.State
 }
 
 // NewFactory makes a factory for the server that config leads to. The config is
@@ -151,10 +155,13 @@ func forType[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Infor
 	if err != nil {
 		return nil, err
 	}
-	res, err := f.resourceOf(ctx, kind)
-	if err != nil {
-		return nil, err
+	res := resource{gvr: kind.GroupVersion().WithResource(scope.Resource), namespaced: true}
+	if scope.Resource == "" {
+		if res, err = f.resourceOf(ctx, kind); err != nil {
+			return nil, err
+		}
 	}
+	scope.Resource = "" // the key of sharing names it in full
 	if scope.Namespace != "" && !res.namespaced {
 		return nil, fmt.Errorf("%w: %v is cluster-scoped, and the scope names namespace %q", ErrInvalid, res.gvr.GroupResource(), scope.Namespace)
 	}
@@ -185,7 +192,7 @@ func findOrMake[T Object](f *Factory, key sharedKey, form form, opts Options[T])
 		return nil, false, err
 	}
 	f.shared[key] = i
-	f.order = append(f.order, i)
+	f.order = append(f.order, member{i, key.resource})
 	return i, false, nil
 }
 
@@ -228,22 +235,23 @@ func (f *Factory) Start(ctx context.Context) {
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	s := &started{cancel: cancel}
-	n := 0
+	var begun []member
 	for _, i := range f.order {
 		if i.begin() != nil {
 			continue // it runs
 		}
-		n++
+		begun = append(begun, i)
 		s.running.Go(func() {
 			if err := i.run(ctx); err != nil {
 				klog.FromContext(ctx).Error(err, "An informer ended by itself")
 			}
 		})
 	}
-	if n == 0 {
+	if len(begun) == 0 {
 		cancel()
 		return
 	}
+	s.running.Go(func() { newLookout(f.discovery, begun).run(ctx) })
 	f.started = append(f.started, s)
 }
 
@@ -254,11 +262,11 @@ func (f *Factory) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	all := slices.Clone(f.order)
 	f.mu.Unlock()
-	errs := make([]error, len(all))
+	waiters := make([]Waiter, len(all))
 	for n, i := range all {
-		errs[n] = i.Wait(ctx)
+		waiters[n] = i
 	}
-	return errors.Join(errs...)
+	return WaitFor(ctx, waiters...)
 }
 
 // Stop ends what Start has begun and waits until all of it has ended, handlers

@@ -19,6 +19,11 @@ type Scope struct {
 	// metadata-only objects, and for a type that is several kinds in the
 	// scheme; for other types it is empty or must agree with the scheme.
 	Kind schema.GroupVersionKind
+	// Resource is the plural name of the kind in paths, such as "widgets". If it
+	// is empty, the server is asked, and has to serve the kind when it is. Give
+	// it for a kind that the server may come to serve later: then the informer
+	// waits for that, in state reflector.NotServed.
+	Resource string
 	// Namespace is the one namespace to read; empty means all. It must be
 	// empty for a cluster-scoped resource.
 	Namespace string

@@ -85,7 +85,26 @@
 //	any of these -> backing off, forbidden or not served after a failure, and back
 //	any          -> stopped when the context ends or the sink refuses
 //
+// # Objects that cannot be used
+//
 // An object that cannot be decoded or transformed harms only itself: it is
-// reported as an [ObjectError], and what was held of it stays until its next
-// version.
+// reported as an [ObjectError] and counted, and what was held of it stays.
+// [Reflector.Broken] lists such objects, [Reflector.IsBroken] tells of one. It is
+// tried again at its next version. Where the source is a [Getter], it is read
+// again by its name as well: half a minute later, then ever more slowly, one
+// object a second at most. A state that is ahead of the watch is left to the
+// watch.
+//
+// # Resources that are not served
+//
+// After a 404 the reflector is in the state [NotServed], and tries again after
+// pauses that grow to five minutes; [Reflector.Nudge] ends a pause. Once the
+// resource is there, its state is listed and compared as after any gap, so objects
+// that were created anew, with other UIDs, are deletes and adds. Until then what is
+// held stays, or is deleted when the absence is sure: see [NotServedPolicy].
+//
+// # Versions
+//
+// [Reflector.WaitForVersion] waits until all changes up to a resource version were
+// pushed. A server that goes back in time fails such a wait with [ErrEpoch].
 package reflector

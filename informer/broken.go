@@ -1,0 +1,51 @@
+package informer
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"heliograph.example/reflector"
+)
+
+// BrokenObject is an object whose newest state could not be used.
+type BrokenObject = reflector.BrokenObject
+
+// Broken returns the objects whose newest state could not be decoded or
+// transformed, the longest so first, at most [reflector.MaxBroken];
+// Status.Reader.Broken counts all of them. What the store has under their keys, if
+// anything, is an older state. They are read again at their next version, and by
+// name at a slow pace. An object that could not be indexed is not among them: the
+// store has it, and reading it again would not help.
+func (i *Informer[T]) Broken() []BrokenObject { return i.reflector.Broken() }
+
+// IsBroken tells whether what the store has under key is known to be older than
+// an object at the server that could not be used, and why.
+func (i *Informer[T]) IsBroken(key types.NamespacedName) (BrokenObject, bool) {
+	return i.reflector.IsBroken(key)
+}
+
+// Nudge makes an informer that waits - because its resource is not served, it is
+// forbidden, or the server was away - try again now: a second after its last try
+// at the earliest, and never sooner than the server has asked for. Call it when
+// something may have changed, such as from a handler of CustomResourceDefinitions.
+func (i *Informer[T]) Nudge() { i.reflector.Nudge() }
+
+// Waiter is what [WaitFor] waits for: an [Informer], a [Registration] or a
+// [Factory].
+type Waiter interface {
+	Wait(ctx context.Context) error
+}
+
+// WaitFor waits until each of what it is given is synced. Whoever uses some of the
+// informers of a factory waits for those, and is not held up by a type that cannot
+// be read and that only others need. The error joins those of all that are not
+// synced.
+func WaitFor(ctx context.Context, all ...Waiter) error {
+	errs := make([]error, len(all))
+	for n, w := range all {
+		errs[n] = w.Wait(ctx)
+	}
+	return errors.Join(errs...)
+}
