@@ -49,7 +49,7 @@ type sample map[string]float64
 const jobVariable = "HELIOGRAPH_BENCH_JOB"
 
 // patience is how long a child may take for one sample.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 func isChild() bool { return os.Getenv(jobVariable) != "" }
 

@@ -46,6 +46,9 @@ func (h *Handler) serveDiscovery(w *recorder, r *http.Request) bool {
 		return true
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) > 3 || parts[0] == "api" && len(parts) == 3 {
+		return false // before the groups are gone through: it is a resource
+	}
 	groups := h.groups()
 	switch {
 	case path == "/api":

@@ -36,8 +36,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("throughput", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.IntVar(&o.objects, "n", 10000, "number of `objects`")
-	flags.IntVar(&o.writes, "writes", 2000, "`updates` in each measurement of writes")
+	flags.IntVar(&o.objects, "n", 5000, "number of `objects`")
+	flags.IntVar(&o.writes, "writes", 1000, "`updates` in each measurement of writes")
 	flags.IntVar(&o.watches, "watches", 50, "number of `watches` beside one")
 	flags.IntVar(&o.rounds, "rounds", 3, "measured `rounds`; one more is run before them and discarded")
 	if err := flags.Parse(args); err != nil {
