@@ -33,30 +33,34 @@ const (
 	indexOwner = "owner"
 )
 
-func byNode(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }
+func byNode(p *corev1.Pod, values []string) []string { return append(values, p.Spec.NodeName) }
 
-func byOwner(p *corev1.Pod) []string {
+func byOwner(p *corev1.Pod, values []string) []string {
 	if c := metav1.GetControllerOfNoCopy(p); c != nil {
-		return []string{string(c.UID)}
+		return append(values, string(c.UID))
 	}
-	return nil
+	return values
 }
 
 // theirIndexers are namespace, node and owner for client-go.
 func theirIndexers() cache.Indexers {
 	return cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-		indexNode:            func(obj any) ([]string, error) { return byNode(obj.(*corev1.Pod)), nil },
-		indexOwner:           func(obj any) ([]string, error) { return byOwner(obj.(*corev1.Pod)), nil },
+		indexNode:            func(obj any) ([]string, error) { return byNode(obj.(*corev1.Pod), nil), nil },
+		indexOwner:           func(obj any) ([]string, error) { return byOwner(obj.(*corev1.Pod), nil), nil },
 	}
 }
 
 // ourIndexes are the same for Heliograph.
 func ourIndexes() indexer.Indexes[*corev1.Pod] {
 	return indexer.Indexes[*corev1.Pod]{
-		indexer.NamespaceIndex: indexer.ByNamespace[*corev1.Pod],
-		indexNode:              func(p *corev1.Pod) ([]string, error) { return byNode(p), nil },
-		indexOwner:             func(p *corev1.Pod) ([]string, error) { return byOwner(p), nil },
+		indexer.NamespaceIndex: indexer.ByNamespace[*corev1.Pod](),
+		indexNode: {Values: func(p *corev1.Pod, values []string) ([]string, error) {
+			return byNode(p, values), nil
+		}},
+		indexOwner: {Values: func(p *corev1.Pod, values []string) ([]string, error) {
+			return byOwner(p, values), nil
+		}},
 	}
 }
 
@@ -182,8 +186,8 @@ func checkStore(s side, n int, want func(i int) string) error {
 			return fmt.Errorf("%v is stored at version %q, want %q", key, got, want(i))
 		}
 		indexes[cache.NamespaceIndex][p.Namespace]++
-		indexes[indexNode][byNode(p)[0]]++
-		indexes[indexOwner][byOwner(p)[0]]++
+		indexes[indexNode][byNode(p, nil)[0]]++
+		indexes[indexOwner][byOwner(p, nil)[0]]++
 	}
 	for index, values := range indexes {
 		for value, count := range values {

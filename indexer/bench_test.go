@@ -15,8 +15,10 @@ type benchObject struct {
 
 // benchStore has 100 objects on each node and 3 indexes.
 func benchStore(b *testing.B) (*Indexer[*benchObject], []Entry[*benchObject]) {
-	one := func(value func(*benchObject) string) IndexFunc[*benchObject] {
-		return func(o *benchObject) ([]string, error) { return []string{value(o)}, nil }
+	one := func(value func(*benchObject) string) Index[*benchObject] {
+		return Index[*benchObject]{Values: func(o *benchObject, values []string) ([]string, error) {
+			return append(values, value(o)), nil
+		}}
 	}
 	s, err := New(Indexes[*benchObject]{
 		NamespaceIndex: one(func(o *benchObject) string { return o.namespace }),
@@ -116,7 +118,7 @@ func BenchmarkAddIndexOver10000(b *testing.B) {
 		s, _ := benchStore(b)
 		b.StartTimer()
 		if _, err := s.AddIndexes(Indexes[*benchObject]{
-			"added": func(o *benchObject) ([]string, error) { return []string{o.node}, nil },
+			"added": {Values: func(o *benchObject, values []string) ([]string, error) { return append(values, o.node), nil }},
 		}); err != nil {
 			b.Fatal(err)
 		}

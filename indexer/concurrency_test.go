@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -21,8 +23,8 @@ const (
 // read. In the middle indexes are added.
 func testConcurrency(t *testing.T, create newStore) {
 	s := makeStore(t, create, Indexes[*thing]{
-		"everything": func(*thing) ([]string, error) { return []string{"all"}, nil },
-		"color":      colorOf,
+		"everything": byAll,
+		"color":      byColor,
 	})
 	s.Update(func(tx Tx[*thing]) {
 		for i := range accounts {
@@ -30,7 +32,7 @@ func testConcurrency(t *testing.T, create newStore) {
 			if i == 0 {
 				amount = total
 			}
-			if err := tx.Put(entry(account(i), &thing{id: i, amount: amount, color: colorFor(amount)})); err != nil {
+			if err := tx.Put(entryOf(account(i), &thing{id: i, amount: amount, color: colorFor(amount)})); err != nil {
 				t.Error(err)
 			}
 		}
@@ -133,8 +135,24 @@ func readAll(t *testing.T, s store, reader, last int) int {
 	if n := s.Len(); n != accounts {
 		t.Errorf("Len is %d, want %d", n, accounts)
 	}
+	if n, err := s.Count("everything", "all"); err != nil || n != accounts {
+		t.Errorf("Count is %d, %v; want %d", n, err, accounts)
+	}
+	readColors(t, s)
+	if o, ok := s.Get(named(account(reader))); !ok || o.id != reader {
+		t.Errorf("Get = %v, %v; want the object of id %d", o, ok, reader)
+	}
+	return version
+}
+
+// readColors reads in several calls that must agree: of a snapshot.
+func readColors(t *testing.T, s store) {
+	snapshot := s.Snapshot()
+	defer snapshot.Close()
+	var parts, selected []*thing
+	n := 0
 	for _, color := range []string{"odd", "even"} {
-		objs, err := s.ByIndex("color", color)
+		objs, err := snapshot.ByIndex("color", color)
 		if err != nil {
 			t.Error(err)
 		}
@@ -142,10 +160,108 @@ func readAll(t *testing.T, s store, reader, last int) int {
 			if o.color != color {
 				t.Errorf("ByIndex(color, %s) has an object that is %s", color, o.color)
 			}
+			if got, ok := snapshot.Get(named(account(o.id))); !ok || got != o {
+				t.Errorf("Get = %v, %v; want %v, which ByIndex has", got, ok, o)
+			}
+		}
+		parts = append(parts, objs...)
+		seq, err := snapshot.Select(Equal("everything", "all"), Prefix("color", color))
+		if err != nil {
+			t.Error(err)
+		}
+		selected = slices.AppendSeq(selected, seq)
+		counted, err := snapshot.Count("color", color)
+		if err != nil {
+			t.Error(err)
+		}
+		n += counted
+	}
+	wantSum(t, "ByIndex of both colors", parts)
+	wantSum(t, "Select of both colors", selected)
+	if n != accounts {
+		t.Errorf("Count of both colors is %d", n)
+	}
+}
+
+// TestReadersSeeWholeTransactionsInTheirOrder has a writer that gives all objects
+// of a group the same version at once, and moves them from value to value, while
+// others come and go. A reader must see each group whole, and never go back.
+func TestReadersSeeWholeTransactionsInTheirOrder(t *testing.T) {
+	const groups, size, batches = 4, 32, 500
+	s := makeStore(t, newIndexer, things)
+	key := func(group, i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: fmt.Sprint("group-", group), Name: fmt.Sprint(i)}
+	}
+	object := func(group, i, version int) *thing {
+		return &thing{id: i, amount: version, color: fmt.Sprint("color-", (version+i)%4), values: []string{fmt.Sprint("group-", group)}}
+	}
+	write := func(tx Tx[*thing], group, version int) {
+		for i := range size {
+			if err := tx.Put(Entry[*thing]{Key: key(group, i), Object: object(group, i, version)}); err != nil {
+				t.Error(err)
+			}
 		}
 	}
-	if o, ok := s.Get(named(account(reader))); !ok || o.id != reader {
-		t.Errorf("Get = %v, %v; want the object of id %d", o, ok, reader)
+	s.Update(func(tx Tx[*thing]) {
+		for group := range groups {
+			write(tx, group, 0)
+		}
+	})
+	var done atomic.Bool
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			var last [groups]int
+			for n := 0; !done.Load() && !t.Failed(); n++ {
+				group := n % groups
+				last[group] = readGroup(t, s, key, group, size, last[group])
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	for version := range batches {
+		s.Update(func(tx Tx[*thing]) {
+			write(tx, version%groups, version)
+			for range 10 {
+				k := types.NamespacedName{Namespace: "other", Name: fmt.Sprint(random.IntN(200))}
+				if _, held := tx.Delete(k); held {
+					continue
+				}
+				o := &thing{color: fmt.Sprint("color-", random.IntN(4)), values: []string{fmt.Sprint("other-", random.IntN(9))}}
+				if err := tx.Put(Entry[*thing]{Key: k, Object: o}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Store(true)
+	readers.Wait()
+	wantSound(t, s)
+}
+
+// readGroup returns the version that a group has.
+func readGroup(t *testing.T, s store, key func(group, i int) types.NamespacedName, group, size, last int) int {
+	objs, err := s.ByIndex("values", fmt.Sprint("group-", group))
+	if err != nil || len(objs) != size {
+		t.Errorf("the group has %d objects, %v; want %d", len(objs), err, size)
+		return last
+	}
+	version := objs[0].amount
+	for _, o := range objs {
+		if o.amount != version {
+			t.Errorf("the group has the versions %d and %d", version, o.amount)
+		}
+	}
+	if version < last {
+		t.Errorf("version %d after %d", version, last)
+	}
+	for i := range size {
+		o, ok := s.Get(key(group, i))
+		if !ok || o.id != i || o.amount < version {
+			t.Errorf("Get = %v, %v; want object %d of version %d or newer", o, ok, i, version)
+			return version
+		}
+		version = o.amount
 	}
 	return version
 }
@@ -156,7 +272,7 @@ func addWhileUsed(t *testing.T, s store) {
 	for i := range 10 {
 		name := fmt.Sprint("added-", i)
 		failed, err := s.AddIndexes(Indexes[*thing]{
-			name: func(*thing) ([]string, error) { return []string{"all"}, nil },
+			name: byAll,
 		})
 		if err != nil || failed != nil {
 			t.Errorf("AddIndexes = %v, %v", failed, err)

@@ -101,8 +101,8 @@ func testFailures(t *testing.T, create newStore) {
 }
 
 func testJoinedFailures(t *testing.T, create newStore) {
-	fail := func(*thing) ([]string, error) { return nil, errBad }
-	s := makeStore(t, create, Indexes[*thing]{"one": fail, "two": fail, "color": colorOf})
+	fail := Index[*thing]{Values: func(_ *thing, values []string) ([]string, error) { return append(values, "x"), errBad }}
+	s := makeStore(t, create, Indexes[*thing]{"one": fail, "two": fail, "color": byColor})
 	err := put(s, "a", &thing{id: 1, color: "red"})
 	for _, name := range []string{"one", "two"} {
 		if err == nil || !strings.Contains(err.Error(), `index "`+name+`" of object "ns/a": bad object`) {
@@ -128,17 +128,17 @@ func testUnknownIndex(t *testing.T, create newStore) {
 }
 
 func testNilIndex(t *testing.T, create newStore) {
-	if s, err := create(Indexes[*thing]{"color": colorOf, "size": nil}); s != nil || !errors.Is(err, ErrNilIndexFunc) ||
+	if s, err := create(Indexes[*thing]{"color": byColor, "size": {}}); s != nil || !errors.Is(err, ErrNilIndexFunc) ||
 		!strings.Contains(err.Error(), `"size"`) {
 		t.Errorf("New = %v, %v; want ErrNilIndexFunc that names the index", s, err)
 	}
 }
 
 func testAddIndexes(t *testing.T, create newStore) {
-	s := makeStore(t, create, Indexes[*thing]{"color": colorOf})
+	s := makeStore(t, create, Indexes[*thing]{"color": byColor})
 	mustPut(t, s, "a", &thing{id: 1, color: "red", values: []string{"y", "x"}})
 	mustPut(t, s, "b", &thing{id: 2, color: "red"})
-	failed, err := s.AddIndexes(Indexes[*thing]{"values": valuesOf})
+	failed, err := s.AddIndexes(Indexes[*thing]{"values": byValues})
 	if err != nil || failed != nil {
 		t.Fatalf("AddIndexes = %v, %v", failed, err)
 	}
@@ -160,10 +160,10 @@ func testAddIndexes(t *testing.T, create newStore) {
 }
 
 func testAddIndexesFailures(t *testing.T, create newStore) {
-	s := makeStore(t, create, Indexes[*thing]{"color": colorOf})
+	s := makeStore(t, create, Indexes[*thing]{"color": byColor})
 	mustPut(t, s, "a", &thing{id: 1, values: []string{"x"}})
 	mustPut(t, s, "b", &thing{id: 2, values: []string{"x"}, fails: errBad})
-	failed, err := s.AddIndexes(Indexes[*thing]{"values": valuesOf})
+	failed, err := s.AddIndexes(Indexes[*thing]{"values": byValues})
 	if err != nil || len(failed) != 1 || failed[0].Index != "values" || failed[0].Key != named("b") || !errors.Is(failed[0], errBad) {
 		t.Fatalf("AddIndexes = %v, %v; want the failure of ns/b", failed, err)
 	}
@@ -173,11 +173,11 @@ func testAddIndexesFailures(t *testing.T, create newStore) {
 }
 
 func testAddIndexesRefused(t *testing.T, create newStore) {
-	s := makeStore(t, create, Indexes[*thing]{"color": colorOf})
+	s := makeStore(t, create, Indexes[*thing]{"color": byColor})
 	mustPut(t, s, "a", &thing{id: 1, color: "red"})
 	for want, indexes := range map[error]Indexes[*thing]{
-		ErrIndexExists:  {"color": valuesOf, "a": valuesOf},
-		ErrNilIndexFunc: {"size": nil, "a": valuesOf},
+		ErrIndexExists:  {"color": byValues, "a": byValues},
+		ErrNilIndexFunc: {"size": {}, "a": byValues},
 	} {
 		if failed, err := s.AddIndexes(indexes); failed != nil || !errors.Is(err, want) {
 			t.Errorf("AddIndexes = %v, %v; want %v", failed, err, want)
@@ -193,14 +193,14 @@ func testAddIndexesRefused(t *testing.T, create newStore) {
 
 func testOncePerVersion(t *testing.T, create newStore) {
 	calls := map[int]int{}
-	s := makeStore(t, create, Indexes[*thing]{"counted": func(o *thing) ([]string, error) {
+	s := makeStore(t, create, Indexes[*thing]{"counted": {Values: func(o *thing, values []string) ([]string, error) {
 		calls[o.id]++
-		return []string{o.color}, nil
-	}})
+		return append(values, o.color), nil
+	}}})
 	mustPut(t, s, "a", &thing{id: 1, color: "red"})
 	mustPut(t, s, "b", &thing{id: 2, color: "red"})
 	mustPut(t, s, "a", &thing{id: 3, color: "blue"})
-	if _, err := s.AddIndexes(Indexes[*thing]{"color": colorOf}); err != nil {
+	if _, err := s.AddIndexes(Indexes[*thing]{"color": byColor}); err != nil {
 		t.Fatal(err)
 	}
 	wantIndex(t, s, "counted", "red", 2)

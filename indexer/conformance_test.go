@@ -117,7 +117,7 @@ func testReads(t *testing.T, create newStore) {
 	if o, ok := s.Get(named("a")); !ok || o != a {
 		t.Errorf("Get = %v, %v; want the object that was put", o, ok)
 	}
-	if e, ok := s.Entry(named("a")); !ok || e != entry("a", a) {
+	if e, ok := s.Entry(named("a")); !ok || e != entryOf("a", a) {
 		t.Errorf("Entry = %v, %v; want the entry that was put", e, ok)
 	}
 	if got := ids(s.List()); s.Len() != 2 || !slices.Equal(got, []int{1, 2}) {
@@ -148,7 +148,7 @@ func testReads(t *testing.T, create newStore) {
 func testOverwrite(t *testing.T, create newStore) {
 	s := makeStore(t, create, things)
 	mustPut(t, s, "a", &thing{id: 1, values: []string{"x"}})
-	other := entry("a", &thing{id: 2, values: []string{"x"}})
+	other := entryOf("a", &thing{id: 2, values: []string{"x"}})
 	other.UID, other.Version = "another", "0"
 	s.Update(func(tx Tx[*thing]) {
 		if err := tx.Put(other); err != nil {
@@ -183,7 +183,7 @@ func testDelete(t *testing.T, create newStore) {
 	mustPut(t, s, "a", a)
 	mustPut(t, s, "b", &thing{id: 2, values: []string{"y"}})
 	s.Update(func(tx Tx[*thing]) {
-		if e, ok := tx.Delete(named("a")); !ok || e != entry("a", a) {
+		if e, ok := tx.Delete(named("a")); !ok || e != entryOf("a", a) {
 			t.Errorf("Delete = %v, %v; want the entry that was put", e, ok)
 		}
 		if e, ok := tx.Delete(named("a")); ok || e != (Entry[*thing]{}) {

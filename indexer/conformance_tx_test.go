@@ -22,10 +22,10 @@ func testOwnWrites(t *testing.T, create newStore) {
 		want(tx, "a", 1)
 		want(tx, "b", 0)
 		for _, e := range []Entry[*thing]{
-			entry("a", &thing{id: 10, values: []string{"y"}}),
-			entry("b", &thing{id: 20, values: []string{"x"}}),
-			entry("b", &thing{id: 21, values: []string{"y", "z"}}),
-			entry("c", &thing{id: 30, values: []string{"x"}}),
+			entryOf("a", &thing{id: 10, values: []string{"y"}}),
+			entryOf("b", &thing{id: 20, values: []string{"x"}}),
+			entryOf("b", &thing{id: 21, values: []string{"y", "z"}}),
+			entryOf("c", &thing{id: 30, values: []string{"x"}}),
 		} {
 			if err := tx.Put(e); err != nil {
 				t.Error(err)
@@ -35,7 +35,7 @@ func testOwnWrites(t *testing.T, create newStore) {
 		tx.Delete(named("c"))
 		want(tx, "c", 0)
 		tx.Delete(named("d"))
-		if err := tx.Put(entry("d", &thing{id: 40, values: []string{"x"}})); err != nil {
+		if err := tx.Put(entryOf("d", &thing{id: 40, values: []string{"x"}})); err != nil {
 			t.Error(err)
 		}
 		want(tx, "d", 40)
@@ -52,7 +52,7 @@ func testNotSeenBefore(t *testing.T, create newStore) {
 	s := makeStore(t, create, things)
 	mustPut(t, s, "a", &thing{id: 1, values: []string{"x"}})
 	s.Update(func(tx Tx[*thing]) {
-		if err := tx.Put(entry("b", &thing{id: 2, values: []string{"x"}})); err != nil {
+		if err := tx.Put(entryOf("b", &thing{id: 2, values: []string{"x"}})); err != nil {
 			t.Error(err)
 		}
 		tx.Delete(named("a"))
@@ -73,7 +73,7 @@ func testPanickingTransaction(t *testing.T, create newStore) {
 	mustPut(t, s, "a", &thing{id: 1, values: []string{"x"}})
 	writeAnd := func(end func()) func(Tx[*thing]) {
 		return func(tx Tx[*thing]) {
-			if err := tx.Put(entry("b", &thing{id: 2, values: []string{"x"}})); err != nil {
+			if err := tx.Put(entryOf("b", &thing{id: 2, values: []string{"x"}})); err != nil {
 				t.Error(err)
 			}
 			tx.Delete(named("a"))
@@ -111,7 +111,7 @@ func testEndedTransaction(t *testing.T, create newStore) {
 	s.Update(func(tx Tx[*thing]) { ended = tx })
 	mustPut(t, s, "a", &thing{id: 1})
 	s.Update(func(Tx[*thing]) {
-		if err := ended.Put(entry("b", &thing{id: 2})); !errors.Is(err, ErrTxDone) {
+		if err := ended.Put(entryOf("b", &thing{id: 2})); !errors.Is(err, ErrTxDone) {
 			t.Errorf("Put = %v, want ErrTxDone", err)
 		}
 		if _, ok := ended.Delete(named("a")); ok {
@@ -147,7 +147,7 @@ func testVersion(t *testing.T, create newStore) {
 func testNoLocks(t *testing.T, create newStore) {
 	var s store
 	reads := 0
-	read := func(*thing) ([]string, error) {
+	read := Index[*thing]{Values: func(*thing, []string) ([]string, error) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -158,8 +158,8 @@ func testNoLocks(t *testing.T, create newStore) {
 		<-done
 		reads++
 		return nil, nil
-	}
-	s = makeStore(t, create, Indexes[*thing]{"color": colorOf, "read": read})
+	}}
+	s = makeStore(t, create, Indexes[*thing]{"color": byColor, "read": read})
 	mustPut(t, s, "a", &thing{color: "red"})
 	if _, err := s.AddIndexes(Indexes[*thing]{"more": read}); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,20 @@ var (
 	// index without a function.
 	ErrNilIndexFunc = errors.New("the index function is nil")
 
+	// ErrNotOrdered is wrapped by Select, with the name, for a Prefix or Range
+	// over an index that is not ordered.
+	ErrNotOrdered = errors.New("the index is not ordered")
+
+	// ErrNoLabels is wrapped by Select, with the type, for a selector of
+	// labels where the stored type has none.
+	ErrNoLabels = errors.New("objects of this type have no labels")
+
+	// ErrNilSelector is returned by Select for a nil selector of labels.
+	ErrNilSelector = errors.New("the label selector is nil")
+
+	// ErrClosed is returned by calls of a snapshot that is closed.
+	ErrClosed = errors.New("the snapshot is closed")
+
 	// ErrTxDone is returned by Put of a transaction that has ended. Nothing
 	// is stored.
 	ErrTxDone = errors.New("the transaction has ended")

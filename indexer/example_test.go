@@ -17,7 +17,7 @@ type server struct {
 
 func Example() {
 	store, err := indexer.New(indexer.Indexes[*server]{
-		"zone": func(s *server) ([]string, error) { return s.zones, nil },
+		"zone": {Values: func(s *server, values []string) ([]string, error) { return append(values, s.zones...), nil }},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -72,12 +72,12 @@ func ExampleIndexer_AddIndexes() {
 		return
 	}
 	failed, err := store.AddIndexes(indexer.Indexes[*server]{
-		"letter": func(s *server) ([]string, error) {
+		"letter": {Values: func(s *server, values []string) ([]string, error) {
 			if s.name == "bad" {
 				return nil, errors.New("not a letter")
 			}
-			return []string{s.name}, nil
-		},
+			return append(values, s.name), nil
+		}},
 	})
 	if err != nil {
 		fmt.Println(err)

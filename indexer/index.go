@@ -2,101 +2,120 @@ package indexer
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"heliograph.example/internal/panics"
 )
 
-// index lists items under the values that its function gives for them.
+// index lists entries under the values that its function gives for them.
 type index[T any] struct {
-	name string
-	fn   IndexFunc[T]
-	// sets has no empty sets, so that its keys are the values in use.
-	sets map[string]map[*item[T]]struct{}
+	name    string
+	fn      IndexFunc[T]
+	labels  bool
+	seed    maphash.Seed
+	buckets table[bucket[T]]
+	order   *order[T] // nil unless the index is ordered
+
+	// What the index takes, for Stats: values in use and their length, slots
+	// of the table, levels of the order, places taken in buckets, and room in
+	// buckets beyond the first place of each.
+	values, text, slots, levels, places, room atomic.Int64
 }
 
 // newIndexes makes empty indexes, in the order of their names. exists reports
 // names that are taken.
-func newIndexes[T any](indexes Indexes[T], exists func(name string) bool) ([]*index[T], error) {
+func newIndexes[T any](indexes Indexes[T], seed maphash.Seed, exists func(name string) bool) ([]*index[T], error) {
 	made := make([]*index[T], 0, len(indexes))
 	for _, name := range slices.Sorted(maps.Keys(indexes)) {
-		if indexes[name] == nil {
+		index := indexes[name]
+		if index.Values == nil {
 			return nil, fmt.Errorf("index %q: %w", name, ErrNilIndexFunc)
 		}
 		if exists(name) {
 			return nil, fmt.Errorf("index %q: %w", name, ErrIndexExists)
 		}
-		made = append(made, &index[T]{name: name, fn: indexes[name], sets: make(map[string]map[*item[T]]struct{})})
+		made = append(made, newIndex(name, index, seed))
 	}
 	return made, nil
 }
 
-// values returns the sorted, distinct values of an object; old itself if they
-// are the same as old. A failure of the function gives no values.
-func (ix *index[T]) values(key types.NamespacedName, obj T, old []string) (values []string, failure *IndexError) {
+func newIndex[T any](name string, of Index[T], seed maphash.Seed) *index[T] {
+	ix := &index[T]{name: name, fn: of.Values, labels: of.labels, seed: seed}
+	ix.buckets.init()
+	ix.slots.Store(smallestTable)
+	if of.Ordered {
+		ix.order = newOrder[T]()
+	}
+	return ix
+}
+
+// compute calls the function for an object. values is what it may append to.
+func (ix *index[T]) compute(key types.NamespacedName, obj T, values []string) (found []string, failure *IndexError) {
 	defer func() {
 		if v := recover(); v != nil {
-			values = nil
-			failure = &IndexError{Index: ix.name, Key: key, Err: panics.New(v)}
+			found, failure = nil, &IndexError{Index: ix.name, Key: key, Err: panics.New(v)}
 		}
 	}()
-	found, err := ix.fn(obj)
+	found, err := ix.fn(obj, values)
 	if err != nil {
 		return nil, &IndexError{Index: ix.name, Key: key, Err: err}
 	}
-	return normalize(found, old), nil
+	return found, nil
 }
 
-// normalize returns found sorted and without duplicates. It never changes or
-// keeps found, which may belong to the object.
-func normalize(found, old []string) []string {
-	if slices.Equal(found, old) {
-		return old
-	}
-	values := slices.Clone(found)
-	if len(values) > 1 {
-		slices.Sort(values)
-		values = slices.Compact(values)
-	}
-	if slices.Equal(values, old) {
-		return old
-	}
-	return values
-}
+func (ix *index[T]) hash(value string) uint32 { return fold(maphash.String(ix.seed, value)) }
 
-// move lists the item under the values of updated instead of those of old. Both
-// are sorted; only the difference is touched.
-func (ix *index[T]) move(it *item[T], old, updated []string) {
-	for len(old) > 0 || len(updated) > 0 {
-		switch {
-		case len(updated) == 0 || len(old) > 0 && old[0] < updated[0]:
-			ix.remove(it, old[0])
-			old = old[1:]
-		case len(old) == 0 || updated[0] < old[0]:
-			ix.insert(it, updated[0])
-			updated = updated[1:]
-		default:
-			old, updated = old[1:], updated[1:]
+func fold(hash uint64) uint32 { return uint32(hash ^ hash>>32) }
+
+// bucket returns the bucket of a value, nil if there is none.
+func (ix *index[T]) bucket(value string) *bucket[T] {
+	hash := ix.hash(value)
+	slots := *ix.buckets.slots.Load()
+	mask := uint32(len(slots) - 1)
+	for at := hash & mask; ; at = (at + 1) & mask {
+		b := slots[at].Load()
+		if b == nil {
+			return nil
+		}
+		if b.hash == hash && b.value == value && b != ix.buckets.gone {
+			return b
 		}
 	}
 }
 
-func (ix *index[T]) insert(it *item[T], value string) {
-	set := ix.sets[value]
-	if set == nil {
-		set = make(map[*item[T]]struct{})
-		ix.sets[value] = set
+// newBucket makes the bucket of a value that has none. The value may be a part of
+// something larger, which the bucket must not keep.
+func (ix *index[T]) newBucket(value string) *bucket[T] {
+	b := &bucket[T]{index: ix, value: strings.Clone(value), hash: ix.hash(value)}
+	ix.buckets.insert(b, func(b *bucket[T]) uint32 { return b.hash })
+	if ix.order != nil {
+		ix.levels.Add(int64(ix.order.insert(b)))
 	}
-	set[it] = struct{}{}
+	ix.count(b, 1)
+	return b
 }
 
-func (ix *index[T]) remove(it *item[T], value string) {
-	set := ix.sets[value]
-	delete(set, it)
-	if len(set) == 0 {
-		delete(ix.sets, value)
+// drop takes out a bucket that is empty.
+func (ix *index[T]) drop(b *bucket[T]) {
+	ix.buckets.remove(b, b.hash)
+	if ix.order != nil {
+		ix.order.remove(b)
+		ix.levels.Add(-int64(len(*b.tower)))
 	}
+	if rest := b.rest.Load(); rest != nil {
+		ix.room.Add(-int64(len(*rest)))
+	}
+	ix.count(b, -1)
+}
+
+func (ix *index[T]) count(b *bucket[T], n int64) {
+	ix.values.Add(n)
+	ix.text.Add(n * int64(len(b.value)))
+	ix.slots.Store(int64(len(*ix.buckets.slots.Load())))
 }

@@ -31,7 +31,7 @@ func newIndexer(indexes Indexes[*thing]) (store, error) {
 
 func TestIndexerConforms(t *testing.T) { testStore(t, newIndexer) }
 
-func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer) }
+func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer, wantSound) }
 
 func TestIndexerIsConsistentForConcurrentReaders(t *testing.T) { testConcurrency(t, newIndexer) }
 
@@ -48,16 +48,22 @@ type thing struct {
 	color string
 }
 
-var things = Indexes[*thing]{"values": valuesOf, "color": colorOf}
+var (
+	byValues = Index[*thing]{Values: valuesOf}
+	byColor  = Index[*thing]{Values: colorOf, Ordered: true}
+	byAll    = Index[*thing]{Values: func(_ *thing, values []string) ([]string, error) { return append(values, "all"), nil }}
+	things   = Indexes[*thing]{"values": byValues, "color": byColor}
+)
 
-func valuesOf(o *thing) ([]string, error) {
+// valuesOf hands out a slice of the object, which nobody may write to.
+func valuesOf(o *thing, _ []string) ([]string, error) {
 	if o.panics != nil {
 		panic(o.panics)
 	}
 	return o.values, o.fails
 }
 
-func colorOf(o *thing) ([]string, error) { return []string{o.color}, nil }
+func colorOf(o *thing, values []string) ([]string, error) { return append(values, o.color), nil }
 
 func makeStore(t testing.TB, create newStore, indexes Indexes[*thing]) store {
 	t.Helper()
@@ -72,14 +78,14 @@ func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-func entry(name string, o *thing) Entry[*thing] {
+func entryOf(name string, o *thing) Entry[*thing] {
 	return Entry[*thing]{Key: named(name), UID: types.UID("uid-of-" + name), Version: "1", Object: o}
 }
 
 // put stores one object in a transaction of its own and returns the error.
 func put(s store, name string, o *thing) error {
 	var err error
-	s.Update(func(tx Tx[*thing]) { err = tx.Put(entry(name, o)) })
+	s.Update(func(tx Tx[*thing]) { err = tx.Put(entryOf(name, o)) })
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +27,7 @@ func valuesFor(fn IndexFunc[*thing], o *thing) (values []string, failed bool) {
 			values, failed = nil, true
 		}
 	}()
-	values, err := fn(o)
+	values, err := fn(o, nil)
 	if err != nil {
 		return nil, true
 	}
@@ -36,7 +37,7 @@ func valuesFor(fn IndexFunc[*thing], o *thing) (values []string, failed bool) {
 func (m *model) byIndex(index, value string) map[types.NamespacedName]*thing {
 	found := map[types.NamespacedName]*thing{}
 	for key, e := range m.entries {
-		if values, _ := valuesFor(m.indexes[index], e.Object); slices.Contains(values, value) {
+		if values, _ := valuesFor(m.indexes[index].Values, e.Object); slices.Contains(values, value) {
 			found[key] = e.Object
 		}
 	}
@@ -46,7 +47,7 @@ func (m *model) byIndex(index, value string) map[types.NamespacedName]*thing {
 func (m *model) indexValues(index string) []string {
 	found := map[string]bool{}
 	for _, e := range m.entries {
-		values, _ := valuesFor(m.indexes[index], e.Object)
+		values, _ := valuesFor(m.indexes[index].Values, e.Object)
 		for _, value := range values {
 			found[value] = true
 		}
@@ -57,8 +58,8 @@ func (m *model) indexValues(index string) []string {
 // failures are the indexes whose function fails for an object.
 func (m *model) failures(o *thing) []string {
 	var names []string
-	for name, fn := range m.indexes {
-		if _, failed := valuesFor(fn, o); failed {
+	for name, index := range m.indexes {
+		if _, failed := valuesFor(index.Values, o); failed {
 			names = append(names, name)
 		}
 	}
@@ -73,6 +74,9 @@ type run struct {
 	store store
 	model *model
 	next  int
+	// writes counts the calls of Put and Delete.
+	writes int
+	opened []opened
 }
 
 var letters = []string{"", "a", "b", "c", "d", "e", "f"}
@@ -112,6 +116,7 @@ func (r *run) transaction() {
 	r.store.Update(func(tx Tx[*thing]) {
 		for range r.rand.IntN(6) {
 			key := r.key()
+			r.writes++
 			before, held := entries[key]
 			if e, ok := tx.Entry(key); ok != held || e != before {
 				r.t.Fatalf("the transaction has %+v (%v) under %v, want %+v", e, ok, key, before)
@@ -172,16 +177,19 @@ func (r *run) addIndex() {
 	kinds := []IndexFunc[*thing]{
 		valuesOf,
 		colorOf,
-		func(o *thing) ([]string, error) { return append([]string{o.color}, o.values...), nil },
-		func(o *thing) ([]string, error) {
+		func(o *thing, values []string) ([]string, error) {
+			return append(append(values, o.color), o.values...), nil
+		},
+		func(o *thing, values []string) ([]string, error) {
 			if o.amount == 0 {
 				return nil, errBad
 			}
-			return []string{letters[o.amount]}, nil
+			return append(values, letters[o.amount]), nil
 		},
 	}
 	fn := kinds[len(r.model.indexes)%len(kinds)]
-	failed, err := r.store.AddIndexes(Indexes[*thing]{name: fn})
+	index := Index[*thing]{Values: fn, Ordered: r.rand.IntN(2) == 0}
+	failed, err := r.store.AddIndexes(Indexes[*thing]{name: index})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -194,46 +202,48 @@ func (r *run) addIndex() {
 	if len(failed) != want {
 		r.t.Fatalf("AddIndexes tells of %d failures, want %d", len(failed), want)
 	}
-	r.model.indexes[name] = fn
+	r.model.indexes[name] = index
 }
 
-// compare asks the store for everything.
-func (r *run) compare() {
+// compare asks a reader for everything.
+func (r *run) compare(reader Reader[*thing], m *model) {
 	r.t.Helper()
-	if r.store.Len() != len(r.model.entries) || r.store.Version() != r.model.version {
-		r.t.Fatalf("Len and Version are %d and %q, want %d and %q",
-			r.store.Len(), r.store.Version(), len(r.model.entries), r.model.version)
+	if reader.Len() != len(m.entries) || reader.Version() != m.version || len(reader.List()) != len(m.entries) {
+		r.t.Fatalf("Len and Version are %d and %q, want %d and %q", reader.Len(), reader.Version(), len(m.entries), m.version)
 	}
 	got := map[types.NamespacedName]Entry[*thing]{}
-	for e := range r.store.Entries() {
+	for e := range reader.Entries() {
 		got[e.Key] = e
+		if o, ok := reader.Get(e.Key); !ok || o != e.Object {
+			r.t.Fatalf("Get(%v) = %v, %v; want %v", e.Key, o, ok, e.Object)
+		}
 	}
-	if !maps.Equal(got, r.model.entries) {
-		r.t.Fatalf("Entries yields %v, want %v", got, r.model.entries)
+	if !maps.Equal(got, m.entries) {
+		r.t.Fatalf("Entries yields %v, want %v", got, m.entries)
 	}
-	if names := slices.Sorted(maps.Keys(r.model.indexes)); !slices.Equal(names, r.store.Indexes()) {
-		r.t.Fatalf("Indexes = %q, want %q", r.store.Indexes(), names)
-	}
-	for index := range r.model.indexes {
-		values, err := r.store.IndexValues(index)
+	for index := range m.indexes {
+		values, err := reader.IndexValues(index)
 		slices.Sort(values)
-		if want := r.model.indexValues(index); err != nil || !slices.Equal(values, want) {
+		if want := m.indexValues(index); err != nil || !slices.Equal(values, want) {
 			r.t.Fatalf("IndexValues(%s) = %q, %v; want %q", index, values, err, want)
 		}
 		for _, value := range letters {
-			r.compareValue(index, value)
+			r.compareValue(reader, m, index, value)
 		}
+	}
+	for range 4 {
+		r.compareTerms(reader, m)
 	}
 }
 
-func (r *run) compareValue(index, value string) {
+func (r *run) compareValue(reader Reader[*thing], m *model, index, value string) {
 	r.t.Helper()
-	want := r.model.byIndex(index, value)
-	objs, err := r.store.ByIndex(index, value)
+	want := m.byIndex(index, value)
+	objs, err := reader.ByIndex(index, value)
 	if wantIDs := ids(slices.Collect(maps.Values(want))); err != nil || !slices.Equal(ids(objs), wantIDs) {
 		r.t.Fatalf("ByIndex(%s, %q) = %v, %v; want %v", index, value, ids(objs), err, wantIDs)
 	}
-	keys, err := r.store.IndexKeys(index, value)
+	keys, err := reader.IndexKeys(index, value)
 	if err != nil || len(keys) != len(want) {
 		r.t.Fatalf("IndexKeys(%s, %q) = %v, %v; want %v", index, value, keys, err, want)
 	}
@@ -242,26 +252,128 @@ func (r *run) compareValue(index, value string) {
 			r.t.Fatalf("IndexKeys(%s, %q) = %v, want %v", index, value, keys, want)
 		}
 	}
+	if n, err := reader.Count(index, value); err != nil || n != len(want) {
+		r.t.Fatalf("Count(%s, %q) = %d, %v; want %d", index, value, n, err, len(want))
+	}
 }
 
-// testModel compares a store with the model through some 20,000 writes.
-func testModel(t *testing.T, create newStore) {
+// compareTerms selects by up to three random terms.
+func (r *run) compareTerms(reader Reader[*thing], m *model) {
+	r.t.Helper()
+	names := slices.Sorted(maps.Keys(m.indexes))
+	var terms []Term
+	var tests []func(values []string) bool
+	for range r.rand.IntN(4) {
+		name := names[r.rand.IntN(len(names))]
+		from, to := letters[r.rand.IntN(len(letters))], letters[r.rand.IntN(len(letters))]
+		term, test := Equal(name, from), func(value string) bool { return value == from }
+		if m.indexes[name].Ordered && r.rand.IntN(2) == 0 {
+			term, test = Range(name, from, to), func(value string) bool { return from <= value && (to == "" || value < to) }
+		}
+		terms = append(terms, term)
+		tests = append(tests, func(values []string) bool { return slices.ContainsFunc(values, test) })
+	}
+	want := []int{}
+	for _, e := range m.entries {
+		meets := true
+		for i, term := range terms {
+			values, _ := valuesFor(m.indexes[term.index].Values, e.Object)
+			meets = meets && tests[i](values)
+		}
+		if meets {
+			want = append(want, e.Object.id)
+		}
+	}
+	slices.Sort(want)
+	seq, err := reader.Select(terms...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	objs := slices.Collect(seq)
+	if got := ids(objs); !slices.Equal(got, want) {
+		r.t.Fatalf("Select(%+v) yields %v, want %v", terms, got, want)
+	}
+	if len(terms) == 1 && terms[0].kind == termRange {
+		first := func(o *thing) string {
+			values, _ := valuesFor(m.indexes[terms[0].index].Values, o)
+			values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !tests[0]([]string{v}) })
+			return slices.Min(values)
+		}
+		if !slices.IsSortedFunc(objs, func(a, b *thing) int { return strings.Compare(first(a), first(b)) }) {
+			r.t.Fatalf("Select(%+v) yields objects out of order", terms)
+		}
+	}
+}
+
+// opened is a snapshot and the model of the moment at which it was taken.
+type opened struct {
+	snapshot *Snapshot[*thing]
+	model    *model
+}
+
+// open takes a snapshot, of the store or of another snapshot.
+func (r *run) open() {
+	if len(r.opened) > 0 && r.rand.IntN(4) == 0 {
+		of := r.opened[r.rand.IntN(len(r.opened))]
+		r.opened = append(r.opened, opened{of.snapshot.Snapshot(), of.model})
+		return
+	}
+	m := &model{entries: maps.Clone(r.model.entries), indexes: maps.Clone(r.model.indexes), version: r.model.version}
+	r.opened = append(r.opened, opened{r.store.Snapshot(), m})
+}
+
+// closeOne compares a snapshot with its model, perhaps for the last time.
+func (r *run) closeOne() {
+	if len(r.opened) == 0 {
+		return
+	}
+	i := r.rand.IntN(len(r.opened))
+	r.compare(r.opened[i].snapshot, r.opened[i].model)
+	if r.rand.IntN(3) > 0 {
+		r.opened[i].snapshot.Close()
+		r.opened = slices.Delete(r.opened, i, i+1)
+	}
+}
+
+// testModel compares a store with the model through more than 100,000 writes in
+// all, while snapshots are open. check, if not nil, looks at the inside.
+func testModel(t *testing.T, create newStore, check func(t *testing.T, s store)) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			indexes := Indexes[*thing]{"values": valuesOf, "color": colorOf}
 			r := &run{t: t, rand: rand.New(rand.NewPCG(seed, 2))}
-			r.store = makeStore(t, create, maps.Clone(indexes))
-			r.model = &model{entries: map[types.NamespacedName]Entry[*thing]{}, indexes: indexes}
-			for i := range 2000 {
+			r.store = makeStore(t, create, maps.Clone(things))
+			r.model = &model{entries: map[types.NamespacedName]Entry[*thing]{}, indexes: maps.Clone(things)}
+			for i := range 11_000 {
 				r.transaction()
-				if i%400 == 200 {
+				if i%2200 == 1100 {
 					r.addIndex()
 				}
-				if i%10 == 0 || i%400 == 200 {
-					r.compare()
+				if r.rand.IntN(60) == 0 && len(r.opened) < 6 {
+					r.open()
+				}
+				if r.rand.IntN(150) == 0 {
+					r.closeOne()
+				}
+				if i%200 == 0 || i%2200 == 1100 {
+					r.compare(r.store, r.model)
+					check(t, r.store)
 				}
 			}
-			r.compare()
+			for len(r.opened) > 0 {
+				r.closeOne()
+			}
+			r.compare(r.store, r.model)
+			check(t, r.store)
+			if r.writes < 25_000 {
+				t.Errorf("%d writes make no test", r.writes)
+			}
+			for key := range r.model.entries {
+				r.store.Update(func(tx Tx[*thing]) { tx.Delete(key) })
+			}
+			check(t, r.store)
+			if stats := r.store.(*Indexer[*thing]).Stats(); stats.Retained != 0 || stats.Snapshots != 0 || stats.Objects != 0 {
+				t.Errorf("the empty store has %+v", stats)
+			}
 		})
 	}
 }

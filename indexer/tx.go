@@ -6,69 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// overlay is what a transaction has written so far: for each key its last write.
-type overlay[T any] struct {
-	writes []write[T]
-	// at has the places in writes of keys that the store does not hold. Those
-	// of the others are in item.written, so that an update needs no map here.
-	at map[types.NamespacedName]int
-	// small counts the transactions in a row that needed little of writes.
-	small int
-
-	// looked, if set, says that item is what the store holds under key: a
-	// caller who reads an entry mostly goes on to write it.
-	looked bool
-	key    types.NamespacedName
-	item   *item[T]
-}
-
-// write is the state that a key will have. entry is nil if it was deleted, and
-// item if the store does not hold the key.
-type write[T any] struct {
-	key    types.NamespacedName
-	item   *item[T]
-	entry  *Entry[T]
-	values [][]string
-}
-
-const (
-	// scratchSize is the number of writes up to which the memory of a
-	// transaction is kept for the next one. It is the size of the batches in
-	// which a queue hands out changes when there are many.
-	scratchSize = 1024
-	// scratchPatience is the number of transactions in a row that have to
-	// need less than a quarter of that memory for it to be given back.
-	scratchPatience = 8
-)
-
-// reset forgets the writes. It keeps their memory unless it is large and not
-// often needed.
-func (o *overlay[T]) reset() {
-	for i := range o.writes {
-		if it := o.writes[i].item; it != nil {
-			it.written = 0
-		}
-	}
-	if len(o.writes) < cap(o.writes)/4 {
-		o.small++
-	} else {
-		o.small = 0
-	}
-	if len(o.writes) > scratchSize || o.small >= scratchPatience {
-		*o = overlay[T]{}
-		return
-	}
-	clear(o.writes)
-	clear(o.at)
-	*o = overlay[T]{writes: o.writes[:0], at: o.at, small: o.small}
-}
-
 // tx is the one implementation of Tx. It runs under the lock of writers.
+//
+// It writes versions of an epoch that is not committed in front of those that
+// are, so that it sees its own writes and nobody else does. Buckets learn of them
+// when it commits. If it fails, the versions are taken off again.
 type tx[T any] struct {
-	store      *Indexer[T]
+	core       *core[T]
 	done       bool
 	version    string
 	versionSet bool
+
+	// looked, if set, says that entry is what the store has under key: a
+	// caller who reads an entry mostly goes on to write it.
+	looked bool
+	key    types.NamespacedName
+	hash   uint32
+	entry  *entry[T]
 }
 
 // Update runs fn as one transaction. What fn writes becomes visible, to all
@@ -79,109 +33,26 @@ type tx[T any] struct {
 // Transactions run one after the other: neither fn nor an index function may
 // call Update or AddIndexes of the same store. They may read from it, and then
 // see the state before the transaction. Index functions run within Put; readers
-// wait neither for them nor for fn.
+// wait neither for them nor for fn nor for the commit.
 func (s *Indexer[T]) Update(fn func(tx Tx[T])) {
-	s.writer.Lock()
-	defer s.writer.Unlock()
-	t := &tx[T]{store: s}
-	defer func() {
-		t.done = true
-		s.scratch.reset()
-	}()
+	c := s.core
+	t := c.begin()
+	defer c.end(t)
 	fn(t)
-	s.commit(t)
+	if !t.versionSet {
+		t.version = c.state.Load().version
+	}
+	c.commit(t, c.indexes)
 }
 
-// commit makes the writes of a transaction visible.
-func (s *Indexer[T]) commit(t *tx[T]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.scratch.writes {
-		s.apply(&s.scratch.writes[i])
+// find returns the entry of a key, nil if there is none. It may have no version
+// that is not deleted.
+func (t *tx[T]) find(key types.NamespacedName) *entry[T] {
+	if !t.looked || t.key != key {
+		t.looked, t.key, t.hash = true, key, t.core.hash(key)
+		t.entry = t.core.entry(key, t.hash)
 	}
-	if t.versionSet {
-		s.version = t.version
-	}
-}
-
-func (s *Indexer[T]) apply(w *write[T]) {
-	it := w.item
-	if it == nil {
-		if w.entry == nil {
-			return
-		}
-		it = &item[T]{values: make([][]string, len(s.indexes))}
-		s.items[w.key] = it
-	}
-	for i, ix := range s.indexes {
-		var updated []string
-		if w.entry != nil {
-			updated = w.values[i]
-		}
-		ix.move(it, it.values[i], updated)
-	}
-	if w.entry == nil {
-		delete(s.items, w.key)
-		return
-	}
-	it.entry, it.values = w.entry, w.values
-}
-
-// stored returns what the store holds under key, whatever this transaction has
-// written; nil if nothing.
-func (t *tx[T]) stored(key types.NamespacedName) *item[T] {
-	o := &t.store.scratch
-	if !o.looked || o.key != key {
-		o.looked, o.key, o.item = true, key, t.store.items[key]
-	}
-	return o.item
-}
-
-// written returns what this transaction has written under key, where it is what
-// the store holds; nil if nothing was written.
-func (t *tx[T]) written(key types.NamespacedName, it *item[T]) *write[T] {
-	o := &t.store.scratch
-	if it == nil {
-		if at, found := o.at[key]; found {
-			return &o.writes[at]
-		}
-		return nil
-	}
-	if it.written == 0 {
-		return nil
-	}
-	return &o.writes[it.written-1]
-}
-
-// current returns what this transaction sees under key; nil if nothing.
-func (t *tx[T]) current(key types.NamespacedName) (*Entry[T], [][]string) {
-	it := t.stored(key)
-	if w := t.written(key, it); w != nil {
-		return w.entry, w.values
-	}
-	if it == nil {
-		return nil, nil
-	}
-	return it.entry, it.values
-}
-
-// write sets what key will have; a nil entry deletes it.
-func (t *tx[T]) write(key types.NamespacedName, entry *Entry[T], values [][]string) {
-	it := t.stored(key)
-	if w := t.written(key, it); w != nil {
-		w.entry, w.values = entry, values
-		return
-	}
-	o := &t.store.scratch
-	o.writes = append(o.writes, write[T]{key: key, item: it, entry: entry, values: values})
-	if it != nil {
-		it.written = len(o.writes)
-		return
-	}
-	if o.at == nil {
-		o.at = make(map[types.NamespacedName]int)
-	}
-	o.at[key] = len(o.writes) - 1
+	return t.entry
 }
 
 // Entry returns what is stored under key, as this transaction sees it; nothing
@@ -190,47 +61,50 @@ func (t *tx[T]) Entry(key types.NamespacedName) (Entry[T], bool) {
 	if t.done {
 		return Entry[T]{}, false
 	}
-	e, _ := t.current(key)
-	if e == nil {
-		return Entry[T]{}, false
+	if e := t.find(key); e != nil {
+		if v := e.newest(); v != nil {
+			return e.entry(v), true
+		}
 	}
-	return *e, true
+	return Entry[T]{}, false
 }
 
 // Put stores an entry under its key and computes its index values.
-func (t *tx[T]) Put(e Entry[T]) error {
+func (t *tx[T]) Put(put Entry[T]) error {
 	if t.done {
 		return ErrTxDone
 	}
-	indexes := t.store.indexes
-	_, old := t.current(e.Key)
-	values := old
-	if values == nil {
-		values = make([][]string, len(indexes))
+	c := t.core
+	e := t.find(put.Key)
+	var held []posting[T]
+	if e != nil {
+		held = e.head.Load().postings
 	}
-	changed := old == nil
-	var failures []error
-	for i, ix := range indexes {
-		found, failure := ix.values(e.Key, e.Object, values[i])
-		if failure != nil {
-			failures = append(failures, failure)
-		}
-		if len(found) == len(values[i]) && (len(found) == 0 || &found[0] == &values[i][0]) {
-			continue
-		}
-		// old belongs to another version: it is copied before the first
-		// difference is written.
-		if !changed {
-			values = append([][]string(nil), old...)
-			changed = true
-		}
-		values[i] = found
+	same, failures := c.list(put.Key, put.Object, held, c.indexes)
+	v := c.newVersion()
+	v.stamp = c.epoch << 1
+	v.uid, v.version, v.object = put.UID, put.Version, put.Object
+	if same {
+		v.postings = held
+	} else {
+		v.postings = append(v.postings, c.scratch.postings...)
 	}
-	t.write(e.Key, &e, values)
-	if len(failures) == 1 {
+	if e == nil {
+		t.entry = c.insert(put.Key, t.hash, v)
+	} else {
+		c.supersede(e, v)
+	}
+	switch len(failures) {
+	case 0:
+		return nil
+	case 1:
 		return failures[0]
 	}
-	return errors.Join(failures...)
+	errs := make([]error, len(failures))
+	for i := range failures {
+		errs[i] = failures[i]
+	}
+	return errors.Join(errs...)
 }
 
 // Delete removes what is stored under key and returns it; nothing once the
@@ -239,12 +113,19 @@ func (t *tx[T]) Delete(key types.NamespacedName) (Entry[T], bool) {
 	if t.done {
 		return Entry[T]{}, false
 	}
-	e, _ := t.current(key)
+	e := t.find(key)
 	if e == nil {
 		return Entry[T]{}, false
 	}
-	t.write(key, nil, nil)
-	return *e, true
+	old := e.newest()
+	if old == nil {
+		return Entry[T]{}, false
+	}
+	deleted := e.entry(old)
+	v := t.core.newVersion()
+	v.stamp, v.postings = t.core.epoch<<1|1, nil
+	t.core.supersede(e, v)
+	return deleted, true
 }
 
 // SetVersion sets what Version returns afterwards. It does nothing once the

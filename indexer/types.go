@@ -6,15 +6,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IndexFunc computes the values under which one index lists an object. It may
-// return none, one or several; duplicates count once. It must be pure: for the
-// same object, always the same values. If it returns an error or panics, the
-// object is stored all the same, stays out of this index, and the failure is
+// IndexFunc appends to values the values under which an index lists an object,
+// and returns the extended slice:
+//
+//	func(p *corev1.Pod, values []string) ([]string, error) {
+//		return append(values, p.Spec.NodeName), nil
+//	}
+//
+// It is given an empty slice to append to, so that it need not allocate one; it
+// may return any other slice, or nil, but must not keep the one it was given. It
+// may append no value, one or several; duplicates count once. It must be pure:
+// for the same object, always the same values. If it returns an error or panics,
+// the object is stored all the same, stays out of this index, and the failure is
 // reported as an [IndexError].
-type IndexFunc[T any] func(obj T) ([]string, error)
+type IndexFunc[T any] func(obj T, values []string) ([]string, error)
 
-// Indexes names index functions.
-type Indexes[T any] map[string]IndexFunc[T]
+// Index describes one index.
+type Index[T any] struct {
+	// Values computes the values of an object. It must not be nil.
+	Values IndexFunc[T]
+	// Ordered keeps the values in the order of their bytes, so that they can
+	// be asked for with [Prefix] and [Range]. It costs memory and time for
+	// each distinct value, and nothing for more objects under the same one.
+	Ordered bool
+
+	// labels marks what ByLabels returns: its values are those that label
+	// selectors look for.
+	labels bool
+}
+
+// Indexes names indexes.
+type Indexes[T any] map[string]Index[T]
 
 // Entry is one stored object with its identity beside it.
 type Entry[T any] struct {
@@ -27,7 +49,7 @@ type Entry[T any] struct {
 // Reader is the reading side of a store. All methods are safe for use by any
 // number of goroutines at any time. Objects handed out are shared: they must
 // not be changed. Each call answers from one consistent state: it sees all of a
-// transaction or nothing of it.
+// transaction or nothing of it. No call waits for a writer.
 type Reader[T any] interface {
 	// Get returns the object stored under key.
 	Get(key types.NamespacedName) (T, bool)
@@ -48,6 +70,14 @@ type Reader[T any] interface {
 	// AllByIndex is ByIndex as an iterator over the state of the moment at
 	// which the loop starts.
 	AllByIndex(index, value string) (iter.Seq[T], error)
+	// Select yields the objects that meet all of the terms, each once; with
+	// no term, all objects. If its only term is a [Prefix] or a [Range], they
+	// come in the order of the values by which they were found, else in no
+	// particular order. The loop sees the state of the moment at which it
+	// starts. An index that is not known or not fit for its term is an error.
+	Select(terms ...Term) (iter.Seq[T], error)
+	// Count is the number of objects that the named index lists under value.
+	Count(index, value string) (int, error)
 	// IndexKeys returns the keys of what ByIndex would return.
 	IndexKeys(index, value string) ([]types.NamespacedName, error)
 	// IndexValues returns the values under which the named index lists
@@ -56,6 +86,9 @@ type Reader[T any] interface {
 	// Version is the newest resource version that a transaction has set;
 	// empty before the first.
 	Version() string
+	// Snapshot pins the present state, for several calls that must agree with
+	// each other. It must be closed.
+	Snapshot() *Snapshot[T]
 }
 
 // Tx is the writing side, open for the length of one [Indexer.Update]. What it

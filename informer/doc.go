@@ -9,7 +9,9 @@
 //	factory, err := informer.NewFactory(config, informer.FactoryOptions{})
 //	pods, err := informer.For(ctx, factory, informer.Options[*corev1.Pod]{
 //		Indexes: indexer.Indexes[*corev1.Pod]{
-//			"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+//			"node": {Values: func(p *corev1.Pod, values []string) ([]string, error) {
+//				return append(values, p.Spec.NodeName), nil
+//			}},
 //		},
 //	})
 //	factory.Start(ctx)

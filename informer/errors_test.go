@@ -15,7 +15,7 @@ func TestOnObjectErrorMayUseTheInformer(t *testing.T) {
 	var i *configMaps
 	told := make(chan *ObjectError, 1)
 	i = stopped(t, w, Options[*corev1.ConfigMap]{
-		Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": func(m *corev1.ConfigMap) ([]string, error) { return nil, errors.New("no") }},
+		Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": {Values: func(*corev1.ConfigMap, []string) ([]string, error) { return nil, errors.New("no") }}},
 		OnObjectError: func(e *ObjectError) {
 			if s := i.Status(); s.LastObjectError != e {
 				t.Errorf("the last failure is %v, not %v", s.LastObjectError, e)

@@ -163,8 +163,8 @@ func TestForSharesInformersPerTypeAndScope(t *testing.T) {
 	if get(informer.Options[*corev1.ConfigMap]{Scope: informer.Scope{LabelSelector: "c=d , a=b"}}) != labelled {
 		t.Error("the same selector written differently gave another informer")
 	}
-	byName := func(m *corev1.ConfigMap) ([]string, error) { return []string{m.Name}, nil }
-	get(informer.Options[*corev1.ConfigMap]{Indexes: indexer.Indexes[*corev1.ConfigMap]{"name": byName}})
+	byName := func(m *corev1.ConfigMap, values []string) ([]string, error) { return append(values, m.Name), nil }
+	get(informer.Options[*corev1.ConfigMap]{Indexes: indexer.Indexes[*corev1.ConfigMap]{"name": {Values: byName}}})
 	synced(t, f, all, nil)
 	if got, err := all.Store().ByIndex("name", "a"); err != nil || len(got) != 2 {
 		t.Errorf("the index of the second request: %v, %v", got, err)
@@ -226,7 +226,7 @@ func TestForRefusesWhatItCannotRead(t *testing.T) {
 			return err
 		}(), informer.ErrInvalid, "cluster-scoped"},
 		"a nil index function": {func() error {
-			_, err := informer.For(ctx, f, informer.Options[*appsv1.Deployment]{Indexes: indexer.Indexes[*appsv1.Deployment]{"x": nil}})
+			_, err := informer.For(ctx, f, informer.Options[*appsv1.Deployment]{Indexes: indexer.Indexes[*appsv1.Deployment]{"x": {}}})
 			return err
 		}(), nil, "x"},
 	} {
@@ -247,7 +247,7 @@ func TestForEndsWithItsContext(t *testing.T) {
 
 func TestForMayBeAskedByManyAtOnce(t *testing.T) {
 	f := newFactory(t, serve(t))
-	byName := indexer.Indexes[*corev1.ConfigMap]{"name": func(m *corev1.ConfigMap) ([]string, error) { return []string{m.Name}, nil }}
+	byName := indexer.Indexes[*corev1.ConfigMap]{"name": {Values: func(m *corev1.ConfigMap, values []string) ([]string, error) { return append(values, m.Name), nil }}}
 	var got [8]*informer.Informer[*corev1.ConfigMap]
 	var asking sync.WaitGroup
 	for n := range got {

@@ -252,15 +252,15 @@ func TestAnIndexThatFailsForOneObjectLeavesItStoredAndReported(t *testing.T) {
 		w.set("c", "panic")
 		var failed []string
 		i := running(t, w, Options[*corev1.ConfigMap]{
-			Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": func(m *corev1.ConfigMap) ([]string, error) {
+			Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": {Values: func(m *corev1.ConfigMap, values []string) ([]string, error) {
 				switch m.Data["v"] {
 				case "bad":
 					return nil, errors.New("no value")
 				case "panic":
 					panic("no value")
 				}
-				return []string{m.Data["v"]}, nil
-			}},
+				return append(values, m.Data["v"]), nil
+			}}},
 			OnObjectError: func(e *ObjectError) { failed = append(failed, fmt.Sprint(e.Key.Name, " ", e.Stage)) },
 		})
 		if n := i.Store().Len(); n != 3 {
@@ -388,7 +388,7 @@ func TestIndexesCanBeAddedWhileItRuns(t *testing.T) {
 		w := newWorld()
 		w.set("a", "x")
 		i := running(t, w, Options[*corev1.ConfigMap]{})
-		byValue := indexer.Indexes[*corev1.ConfigMap]{"v": func(m *corev1.ConfigMap) ([]string, error) { return []string{m.Data["v"]}, nil }}
+		byValue := indexer.Indexes[*corev1.ConfigMap]{"v": {Values: func(m *corev1.ConfigMap, values []string) ([]string, error) { return append(values, m.Data["v"]), nil }}}
 		if err := i.AddIndexes(byValue); err != nil {
 			t.Fatal(err)
 		}

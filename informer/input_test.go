@@ -40,7 +40,7 @@ func TestBadInputGetsAClearError(t *testing.T) {
 		"a resync under a second":    {withHandler(newRecorder(), HandlerOptions[*corev1.ConfigMap]{Resync: time.Millisecond}), "at least 1s"},
 		"a negative resync":          {withHandler(newRecorder(), HandlerOptions[*corev1.ConfigMap]{Resync: -time.Minute}), "at least 1s"},
 		"a negative budget":          {withHandler(newRecorder(), HandlerOptions[*corev1.ConfigMap]{Budget: -1}), "Budget is -1"},
-		"a nil index function":       {withOptions(Options[*corev1.ConfigMap]{Indexes: indexer.Indexes[*corev1.ConfigMap]{"x": nil}}), "x"},
+		"a nil index function":       {withOptions(Options[*corev1.ConfigMap]{Indexes: indexer.Indexes[*corev1.ConfigMap]{"x": {}}}), "x"},
 		"a scope without a factory":  {withOptions(Options[*corev1.ConfigMap]{Scope: Scope{Namespace: "x"}}), "Scope"},
 		"a name in the wrong place":  {withOptions(Options[*corev1.ConfigMap]{Reflector: reflector.Options[*corev1.ConfigMap]{Name: "x"}}), "Options.Reflector"},
 		"a negative size of pages":   {withOptions(Options[*corev1.ConfigMap]{Reflector: reflector.Options[*corev1.ConfigMap]{PageSize: -1}}), "-1"},

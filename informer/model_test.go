@@ -36,7 +36,7 @@ type history struct {
 func randomHistory(t *testing.T, rnd *rand.Rand) {
 	h := &history{rnd: rnd, world: newWorld()}
 	h.informer = stopped(t, h.world, Options[*corev1.ConfigMap]{
-		Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": func(m *corev1.ConfigMap) ([]string, error) { return []string{m.Data["v"]}, nil }},
+		Indexes: indexer.Indexes[*corev1.ConfigMap]{"v": {Values: func(m *corev1.ConfigMap, values []string) ([]string, error) { return append(values, m.Data["v"]), nil }}},
 	})
 	h.join(t)
 	h.stop = run(t, h.informer)

@@ -25,12 +25,12 @@ const byDeployment = "deployment"
 const deploymentLabel = "quickstart.heliograph.example/deployment"
 
 // deploymentOf is the index function: "namespace/name" of a Pod's Deployment.
-func deploymentOf(pod *corev1.Pod) ([]string, error) {
+func deploymentOf(pod *corev1.Pod, values []string) ([]string, error) {
 	name := pod.Labels[deploymentLabel]
 	if name == "" {
-		return nil, nil
+		return values, nil
 	}
-	return []string{types.NamespacedName{Namespace: pod.Namespace, Name: name}.String()}, nil
+	return append(values, types.NamespacedName{Namespace: pod.Namespace, Name: name}.String()), nil
 }
 
 // readyCounter is the controller: it keeps, for each Deployment, a ConfigMap with
@@ -51,7 +51,7 @@ func newReadyCounter(ctx context.Context, factory *informer.Factory, client kube
 	}
 	pods, err := informer.For(ctx, factory, informer.Options[*corev1.Pod]{
 		Scope:   informer.Scope{Namespace: namespace},
-		Indexes: indexer.Indexes[*corev1.Pod]{byDeployment: deploymentOf},
+		Indexes: indexer.Indexes[*corev1.Pod]{byDeployment: {Values: deploymentOf}},
 	})
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 func TestByNamespaceListsObjectsUnderTheirNamespace(t *testing.T) {
 	type object = *metav1.PartialObjectMetadata
-	s, err := New(Indexes[object]{NamespaceIndex: ByNamespace[object]})
+	s, err := New(Indexes[object]{NamespaceIndex: ByNamespace[object]()})
 	if err != nil {
 		t.Fatal(err)
 	}

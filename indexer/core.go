@@ -1,0 +1,148 @@
+package indexer
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// core is the store behind an [Indexer] and its snapshots.
+//
+// Time goes in epochs; each transaction that commits ends one. A reader pins the
+// newest committed epoch and then finds its way without a lock: to an entry by
+// the table or a bucket, and from the head of the entry along its versions to the
+// first that is not newer than the epoch. One writer at a time adds versions of
+// the next epoch, which nobody sees before it is committed.
+//
+// Tables and buckets hold at least what any pinned epoch needs; which of it
+// belongs to an epoch, the versions say. What no pinned epoch needs is taken out
+// after a commit, or when a pin that was in the way is given back.
+type core[T any] struct {
+	// committed is the newest epoch that readers may pin. The first is 1.
+	committed atomic.Uint64
+	pins      pins
+	state     atomic.Pointer[state[T]]
+	entries   table[entry[T]]
+	seed      maphash.Seed
+	// retained is the length of kept, for those who do not write.
+	retained  atomic.Int64
+	snapshots atomic.Int64
+	// slots is the length of the table, for Stats.
+	slots atomic.Int64
+
+	_ [64]byte // keeps what writers write off the readers' cache lines
+
+	// writing serializes transactions, AddIndexes and cleaning up. Everything
+	// below belongs to its holder.
+	writing sync.Mutex
+	// epoch is that of the transaction under way, or of the last one. It is
+	// not used again if the transaction fails.
+	epoch uint64
+	// live is the number of objects as the transaction under way has it.
+	live    int
+	indexes []*index[T]
+	scratch scratch[T]
+
+	// kept has what was superseded and somebody may still read; hand goes
+	// round in it (see reclaim.go). pinned is where pins are collected.
+	kept   []superseded[T]
+	hand   int
+	pinned []uint64
+	// free has versions to use again, and spare a state.
+	free  []*version[T]
+	spare *state[T]
+}
+
+// state is what the store as a whole had from one epoch to the next.
+type state[T any] struct {
+	// prev is the state before, nil if no reader needs it.
+	prev    atomic.Pointer[state[T]]
+	epoch   uint64
+	len     int
+	version string
+	indexes []*index[T]
+}
+
+func newCore[T any](indexes Indexes[T]) (*core[T], error) {
+	c := &core[T]{seed: maphash.MakeSeed(), epoch: 1}
+	made, err := newIndexes(indexes, c.seed, func(string) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	c.indexes = made
+	c.pins.init()
+	c.entries.init()
+	c.slots.Store(smallestTable)
+	c.state.Store(&state[T]{epoch: c.epoch, indexes: made})
+	c.committed.Store(c.epoch)
+	return c, nil
+}
+
+func (c *core[T]) hash(key types.NamespacedName) uint32 {
+	// The factor keeps a name and a namespace that change places apart.
+	return fold(maphash.String(c.seed, key.Namespace)*0x9E3779B97F4A7C15 + maphash.String(c.seed, key.Name))
+}
+
+// entry returns the entry of a key, nil if there is none.
+func (c *core[T]) entry(key types.NamespacedName, hash uint32) *entry[T] {
+	slots := *c.entries.slots.Load()
+	mask := uint32(len(slots) - 1)
+	for at := hash & mask; ; at = (at + 1) & mask {
+		e := slots[at].Load()
+		if e == nil {
+			return nil
+		}
+		if e.hash == hash && e.key == key && e != c.entries.gone {
+			return e
+		}
+	}
+}
+
+// pin is called by readers before anything else, and unpin or release after all.
+func (c *core[T]) pin() (view[T], *pin) {
+	pin, epoch := c.pins.take(&c.committed)
+	return view[T]{core: c, epoch: epoch}, pin
+}
+
+// unpin gives back a pin that was held for a moment. If it was in the way of a
+// writer even so, a little is cleaned up.
+func (c *core[T]) unpin(p *pin, epoch uint64) {
+	p.giveBack()
+	if c.retained.Load() != 0 && epoch < c.committed.Load() {
+		c.tidy(sweepSize)
+	}
+}
+
+// release gives back a pin that may have been held for long, and cleans up all
+// that it was in the way of: the writer may be idle.
+func (c *core[T]) release(p *pin, epoch uint64) {
+	p.giveBack()
+	if epoch == c.committed.Load() {
+		return
+	}
+	for left := c.retained.Load(); left > 0; left -= tidySize {
+		c.tidy(tidySize)
+	}
+}
+
+func (s *state[T]) named(name string) (*index[T], error) {
+	for _, ix := range s.indexes {
+		if ix.name == name {
+			return ix, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q (known are %q)", ErrUnknownIndex, name, s.names())
+}
+
+func (s *state[T]) names() []string {
+	names := make([]string, len(s.indexes))
+	for i, ix := range s.indexes {
+		names[i] = ix.name
+	}
+	slices.Sort(names)
+	return names
+}

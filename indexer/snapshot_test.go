@@ -1,0 +1,187 @@
+package indexer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// stats are those of the store itself.
+func stats(s store) Stats { return s.(*Indexer[*thing]).Stats() }
+
+func TestASnapshotAnswersFromItsStateWhateverFollows(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	mustPut(t, s, "a", &thing{id: 1, color: "red"})
+	mustPut(t, s, "b", &thing{id: 2, color: "red"})
+	s.Update(func(tx Tx[*thing]) { tx.SetVersion("5") })
+	snapshot := s.Snapshot()
+	remove(s, "a")
+	mustPut(t, s, "b", &thing{id: 3, color: "blue"})
+	mustPut(t, s, "c", &thing{id: 4, color: "red"})
+	s.Update(func(tx Tx[*thing]) { tx.SetVersion("6") })
+	if _, err := s.AddIndexes(Indexes[*thing]{"later": byAll}); err != nil {
+		t.Fatal(err)
+	}
+
+	red, err := snapshot.ByIndex("color", "red")
+	if err != nil || !slices.Equal(ids(red), []int{1, 2}) {
+		t.Errorf("ByIndex = %v, %v; want 1 and 2", ids(red), err)
+	}
+	if n, err := snapshot.Count("color", "red"); n != 2 || err != nil {
+		t.Errorf("Count = %d, %v; want 2", n, err)
+	}
+	if o, ok := snapshot.Get(named("b")); !ok || o.id != 2 {
+		t.Errorf("Get = %v, %v; want the object of id 2", o, ok)
+	}
+	if _, ok := snapshot.Get(named("c")); ok || snapshot.Len() != 2 || snapshot.Version() != "5" {
+		t.Errorf("Get finds a later object: %v; Len is %d, Version %q", ok, snapshot.Len(), snapshot.Version())
+	}
+	if _, err := snapshot.ByIndex("later", "all"); !errors.Is(err, ErrUnknownIndex) {
+		t.Errorf("ByIndex of an index added later = %v, want ErrUnknownIndex", err)
+	}
+	snapshot.Close()
+	wantSound(t, s)
+	if got := stats(s); got.Retained != 0 || got.Snapshots != 0 {
+		t.Errorf("after Close: %+v", got)
+	}
+}
+
+func TestAClosedSnapshotIsEmpty(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	mustPut(t, s, "a", &thing{id: 1, color: "red"})
+	snapshot := s.Snapshot()
+	other := snapshot.Snapshot()
+	seq, err := snapshot.AllByIndex("color", "red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := snapshot.All()
+	snapshot.Close()
+	snapshot.Close()
+	if got := stats(s).Snapshots; got != 1 {
+		t.Errorf("%d snapshots are open, want the other one", got)
+	}
+	for call, err := range map[string]error{
+		"ByIndex":     errorOf(snapshot.ByIndex("color", "red")),
+		"AllByIndex":  errorOf(snapshot.AllByIndex("color", "red")),
+		"Select":      errorOf(snapshot.Select()),
+		"Count":       errorOf(snapshot.Count("color", "red")),
+		"IndexKeys":   errorOf(snapshot.IndexKeys("color", "red")),
+		"IndexValues": errorOf(snapshot.IndexValues("color")),
+	} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s = %v, want ErrClosed", call, err)
+		}
+	}
+	if n := len(slices.Collect(seq)) + len(slices.Collect(all)) + len(snapshot.List()); n != 0 {
+		t.Errorf("%d objects were read", n)
+	}
+	for range snapshot.Entries() {
+		t.Error("Entries yields something")
+	}
+	_, got := snapshot.Get(named("a"))
+	_, entry := snapshot.Entry(named("a"))
+	if got || entry || snapshot.Len() != 0 || snapshot.Version() != "" || snapshot.Indexes() != nil {
+		t.Error("something is left")
+	}
+	if again := snapshot.Snapshot(); again.Len() != 0 {
+		t.Error("a snapshot of a closed snapshot is open")
+	}
+	if o, ok := other.Get(named("a")); !ok || o.id != 1 {
+		t.Errorf("the other snapshot has %v, %v", o, ok)
+	}
+	other.Close()
+	if got := stats(s); got.Snapshots != 0 {
+		t.Errorf("after the last Close: %+v", got)
+	}
+}
+
+func TestASnapshotClosedWithinItsLoopLetsItEnd(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	for i := range 3 {
+		mustPut(t, s, fmt.Sprint(i), &thing{id: i})
+	}
+	snapshot := s.Snapshot()
+	seen := []*thing{}
+	for o := range snapshot.All() {
+		snapshot.Close()
+		for i := range 3 {
+			mustPut(t, s, fmt.Sprint(i), &thing{id: 10 + i})
+		}
+		seen = append(seen, o)
+	}
+	if got := ids(seen); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("the loop saw %v", got)
+	}
+	if got := stats(s).Retained; got != 0 {
+		t.Errorf("%d versions are retained", got)
+	}
+	wantSound(t, s)
+}
+
+// What is kept is bounded by the objects and the states that are looked at, not
+// by the number of writes.
+func TestAHotKeyKeepsOneVersionForEachOpenSnapshot(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	var open []*Snapshot[*thing]
+	write := func() {
+		for i := range 1000 {
+			mustPut(t, s, "hot", &thing{id: i, color: fmt.Sprint("color ", i%7)})
+		}
+	}
+	write()
+	for n := range 3 {
+		open = append(open, s.Snapshot())
+		write()
+		// Short reads at every version must not leave anything between.
+		for i := range 1000 {
+			short := s.Snapshot()
+			mustPut(t, s, "hot", &thing{id: i, color: fmt.Sprint("color ", i%7)})
+			short.Close()
+		}
+		write()
+		if got := stats(s).Retained; got != n+1 {
+			t.Errorf("%d versions are retained for %d snapshots", got, n+1)
+		}
+		wantSound(t, s)
+	}
+	open[1].Close()
+	if got := stats(s).Retained; got != 2 {
+		t.Errorf("%d versions are retained for 2 snapshots", got)
+	}
+	open[0].Close()
+	open[2].Close()
+	if got := stats(s).Retained; got != 0 {
+		t.Errorf("%d versions are retained for nobody", got)
+	}
+	wantSound(t, s)
+}
+
+func TestClosingASnapshotCleansUpHoweverMuchThereIs(t *testing.T) {
+	const objects = 3*tidySize + 5
+	s := makeStore(t, newIndexer, things)
+	fill := func(color string) {
+		s.Update(func(tx Tx[*thing]) {
+			for i := range objects {
+				if err := tx.Put(entryOf(fmt.Sprint(i), &thing{color: color})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	fill("red")
+	snapshot := s.Snapshot()
+	fill("blue")
+	if got := stats(s); got.Retained != objects || got.Snapshots != 1 {
+		t.Errorf("with a snapshot: %+v", got)
+	}
+	if n, err := snapshot.Count("color", "red"); n != objects || err != nil {
+		t.Errorf("the snapshot counts %d, %v", n, err)
+	}
+	snapshot.Close()
+	if got := stats(s); got.Retained != 0 || got.Snapshots != 0 {
+		t.Errorf("without: %+v", got)
+	}
+	wantSound(t, s)
+}
