@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 )
@@ -9,20 +10,17 @@ import (
 // A nil selection wants everything.
 type selection map[string]selection
 
-// choose makes the tree of o.Fields. A path that others go deeper into wants
-// the whole of what it names.
-func choose(t reflect.Type, o Options) (selection, error) {
-	if len(o.Fields) == 0 {
-		return nil, nil
+// choose makes the tree of paths. A path that others go deeper into wants the
+// whole of what it names.
+func choose(paths []string) selection {
+	if len(paths) == 0 {
+		return nil
 	}
 	root := selection{}
-	for _, path := range o.Fields {
+	for _, path := range paths {
 		names := strings.Split(path, ".")
 		at := root
 		for i, name := range names {
-			if name == "" {
-				return nil, &FieldError{t, path, "a name is empty"}
-			}
 			below, known := at[name]
 			if known && below == nil {
 				break // all of it is wanted already
@@ -37,42 +35,72 @@ func choose(t reflect.Type, o Options) (selection, error) {
 			}
 			at = below
 		}
-		if o.DropManagedFields && names[len(names)-1] == "managedFields" {
-			return nil, &FieldError{t, path, "managedFields are to be dropped"}
-		}
 	}
-	return root, nil
+	return root
 }
 
-// within returns what is wanted of the type that is inlined in JSON: the names
+// check returns an error if one of o.Fields cannot be chosen in objects of
+// pointer type t.
+func check(t reflect.Type, o Options) error {
+	for _, path := range o.Fields {
+		at := t
+		for name := range strings.SplitSeq(path, ".") {
+			for at.Kind() == reflect.Pointer || at.Kind() == reflect.Slice && at.Elem().Kind() == reflect.Struct {
+				at = at.Elem()
+			}
+			if name == "" {
+				return &FieldError{t, path, "a name is empty"}
+			}
+			if at.Kind() != reflect.Struct || specials[at] != nil {
+				return &FieldError{t, path, fmt.Sprintf("%v is decoded as a whole", at)}
+			}
+			if o.DropManagedFields && at == objectMetaType && name == managedFields {
+				return &FieldError{t, path, "managedFields are to be dropped"}
+			}
+			field, ok := byName(at, name)
+			if !ok {
+				return &FieldError{t, path, fmt.Sprintf("%v has no such field", at)}
+			}
+			at = field.Type
+		}
+	}
+	return nil
+}
+
+// within returns what is wanted of struct t, which is inlined in JSON: the names
 // that it has, directly or by inlining in turn.
 func (s selection) within(t reflect.Type) selection {
-	if s == nil {
-		return nil
-	}
 	sub := selection{}
 	for name, below := range s {
-		if hasName(t, name) {
+		if _, ok := byName(t, name); ok {
 			sub[name] = below
 		}
 	}
 	return sub
 }
 
-func hasName(t reflect.Type, name string) bool {
+// byName returns the field of t, or of a struct inlined in it, that is on the
+// wire and has this name in JSON.
+func byName(t reflect.Type, name string) (reflect.StructField, bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range t.NumField() {
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		sf := t.Field(i)
-		if n := jsonName(sf); n == name || n == "" && hasName(sf.Type, name) {
-			return true
+		if tag := sf.Tag.Get("protobuf"); tag == "" || tag == "-" {
+			continue
+		}
+		n := jsonName(sf)
+		if n == name {
+			return sf, true
+		}
+		if n == "" {
+			if inner, ok := byName(sf.Type, name); ok {
+				return inner, true
+			}
 		}
 	}
-	return false
+	return reflect.StructField{}, false
 }
 
 // jsonName returns the name of a field in JSON, "" if it is inlined.

@@ -139,6 +139,7 @@ func TestTheOrderOfPathsDoesNotMatterNorOneThatAnotherContains(t *testing.T) {
 }
 
 func TestAPathThatNamesNoFieldIsRefused(t *testing.T) {
+	decoderFor(t, podType, Options{DropManagedFields: true, Fields: []string{"metadata", "metadata", "spec"}})
 	for path, reason := range map[string]string{
 		"":                                   "a name is empty",
 		"spec.":                              "a name is empty",
@@ -153,8 +154,11 @@ func TestAPathThatNamesNoFieldIsRefused(t *testing.T) {
 		"metadata.labels.app":                "map[string]string is decoded as a whole",
 		"metadata.creationTimestamp.seconds": "v1.Time is decoded as a whole",
 		"metadata.managedFields":             "managedFields are to be dropped",
+		"metadata.managedFields.manager":     "managedFields are to be dropped",
+		"metadata,spec":                      "v1.Pod has no such field",
+		"metadata.names":                     "v1.ObjectMeta has no such field", // though all of metadata is asked for
 	} {
-		_, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), Options{DropManagedFields: true, Fields: []string{"metadata.name", path}})
+		_, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), Options{DropManagedFields: true, Fields: []string{"metadata", path}})
 		var e *FieldError
 		if !errors.As(err, &e) || e.Path != path || e.Reason != reason || !strings.Contains(err.Error(), fmt.Sprintf("%q of *v1.Pod", path)) {
 			t.Errorf("%q: %v, want %q", path, err, reason)

@@ -1,9 +1,9 @@
 package protobuf
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 )
@@ -88,16 +88,15 @@ var plans sync.Map
 // planFor returns the plan for pointer type t.
 func planFor(t reflect.Type, o Options) (*plan, error) {
 	fields := slices.Sorted(slices.Values(o.Fields))
-	key := planKey{t, o.DropManagedFields, strings.Join(fields, ",")}
+	key := planKey{t, o.DropManagedFields, fmt.Sprintf("%q", fields)}
 	if p, ok := plans.Load(key); ok {
 		return p.(*plan), nil
 	}
-	chosen, err := choose(t, o)
+	p, err := compile(t, choose(fields), o.DropManagedFields, builtIn)
 	if err != nil {
 		return nil, err
 	}
-	p, err := compile(t, chosen, o.DropManagedFields, builtIn)
-	if err != nil {
+	if err := check(t, o); err != nil {
 		return nil, err
 	}
 	first, _ := plans.LoadOrStore(key, p)

@@ -8,6 +8,7 @@ import (
 // [Options.TableBytes].
 const (
 	firstSlots = 64
+	firstMarks = 256
 	maxSlots   = 1 << 15
 	maxString  = 128     // bytes; longer strings are not looked up
 	maxPart    = 1 << 14 // bytes of encoding; longer values are not looked up
@@ -16,7 +17,7 @@ const (
 // ways is how many slots, from the one that its hash names, may hold an entry.
 // When all are taken, the first that was not used since the last sweep gives
 // way, or the first of all.
-const ways = 4
+const ways = 8
 
 // A stringTable finds the string that was made for equal bytes before.
 type stringTable struct {
@@ -148,17 +149,23 @@ func (t *partTable) find(hash uint64, kind uint32, key []byte) *part {
 	return nil
 }
 
-// again reports whether a hash has been met before, and remembers it.
+// again reports whether a hash has been met before, and remembers it. A table
+// that has grown begins anew: that delays sharing by one more meeting.
 func (t *partTable) again(hash uint64) bool {
 	if t.met >= len(t.once)/2 && len(t.once) < maxSlots {
-		old := t.once
-		t.once, t.met = make([]uint32, max(firstSlots, 2*len(old))), len(old)/2
-		copy(t.once, old) // each to both of the places it may have now
-		copy(t.once[len(old):], old)
+		t.once, t.met = make([]uint32, max(firstMarks, 2*len(t.once))), 0
 	}
-	mark, at := uint32(hash>>32), &t.once[hash&uint64(len(t.once)-1)]
-	if *at == mark {
-		return true
+	mark := uint32(hash>>32) | 1
+	at := &t.once[hash&uint64(len(t.once)-1)]
+	for i := range uint64(ways) {
+		next := &t.once[(hash+i)&uint64(len(t.once)-1)]
+		if *next == mark {
+			return true
+		}
+		if *next == 0 {
+			at = next
+			break
+		}
 	}
 	*at = mark
 	t.met++
