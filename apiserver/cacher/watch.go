@@ -18,7 +18,7 @@ const (
 	// readBatch is the number of changes that a watcher takes at once. One that
 	// is behind, as in a burst of writes, sends them together, which costs far
 	// less than one by one.
-	readBatch = 64
+	readBatch = 32
 	// initialBatch is the number of initial events told at once.
 	initialBatch = 64
 	// progressGrace is how long a bookmark that is due waits for the store to

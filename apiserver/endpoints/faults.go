@@ -149,11 +149,11 @@ func (s *stream) sendStruck(ctx context.Context, events []storage.Event) error {
 		if s.fault.Cut == fault.CutFrame && s.sent == s.fault.AfterEvents {
 			s.buf = append(s.buf[:0], framed[:len(framed)/2]...)
 			// The connection breaks now, by the fault or before it.
-			_ = s.flush(s.buf)
+			_ = s.flush(&s.buf)
 			return breakOff(s.life, s.q, fault.CutFrame)
 		}
 		s.buf = s.disorder(s.buf[:0], framed)
-		if err := s.flush(s.buf); err != nil {
+		if err := s.flush(&s.buf); err != nil {
 			return err
 		}
 	}

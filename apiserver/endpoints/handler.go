@@ -47,7 +47,7 @@ type Handler struct {
 	protobuf *protobuf.Serializer
 	log      requestLog
 	watches  watchSet
-	buffers  sync.Pool // of *[]byte, see stream.send
+	buffers  sync.Pool // of *[]byte, for large frames
 
 	mu        sync.RWMutex
 	resources map[schema.GroupVersionResource]*served

@@ -21,8 +21,12 @@ import (
 // watch.
 const lastWrite = time.Second
 
-// sendBuffer is how many bytes of a batch are collected before they are written.
-const sendBuffer = 32 << 10
+// Frames from largeFrame bytes on do not fit into the buffer that net/http has for
+// a chunk. Up to sendBuffer bytes of them are written together.
+const (
+	largeFrame = 2 << 10
+	sendBuffer = 32 << 10
+)
 
 // watch serves a watch until its time is up, it fails, or the client goes. What
 // is only needed to open it is left to stream.open: this is where thousands of
@@ -174,49 +178,75 @@ func (s *stream) run(ctx context.Context, w storage.Watch) error {
 	}
 }
 
-// send writes events that are at hand together, and flushes once. Where they are
-// collected is borrowed: most watches have nothing to send at any time. A client
-// that does not read holds up no more than sendBuffer and a frame.
+// send writes events that are at hand together, and flushes once. Small frames
+// are left to the buffers that net/http has for each connection. Large ones, of
+// which each would become a write to the network, are collected, in a buffer that
+// is borrowed: most watches have nothing to send at any time, and those that
+// have may all be held up by their clients.
 func (s *stream) send(events []storage.Event) error {
-	room, _ := s.h.buffers.Get().(*[]byte)
-	if room == nil {
-		room = new([]byte)
-	}
-	buf := (*room)[:0]
+	var large *[]byte
 	defer func() {
-		// What one large object has made large is not kept.
-		if cap(buf) <= 2*sendBuffer {
-			*room = buf
-			s.h.buffers.Put(room)
+		if large != nil {
+			s.h.buffers.Put(large)
 		}
 	}()
 	for i := range events {
 		framed, err := s.frame(&events[i])
 		if err != nil {
 			// What came before is still to be told.
-			if broken := s.flush(buf); broken != nil {
+			if broken := s.flush(large); broken != nil {
 				return broken
 			}
 			return err
 		}
-		if len(buf) > 0 && len(buf)+len(framed) > sendBuffer {
-			if _, err := s.q.w.Write(buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
+		if large == nil && len(framed) >= largeFrame && i < len(events)-1 {
+			large = s.h.buffer()
 		}
-		buf = append(buf, framed...)
+		if err := s.collect(large, framed); err != nil {
+			return err
+		}
 	}
-	return s.flush(buf)
+	return s.flush(large)
 }
 
-// flush writes frames and makes the client see all that was written.
-func (s *stream) flush(frames []byte) error {
-	if len(frames) == 0 {
-		return nil
+// collect appends a frame to buf if it fits in there, perhaps after what was
+// there was written, and else writes it.
+func (s *stream) collect(buf *[]byte, framed []byte) error {
+	if buf != nil {
+		if len(*buf)+len(framed) <= cap(*buf) {
+			*buf = append(*buf, framed...)
+			return nil
+		}
+		if _, err := s.q.w.Write(*buf); err != nil {
+			return err
+		}
+		*buf = (*buf)[:0]
+		if len(framed) <= cap(*buf) {
+			*buf = append(*buf, framed...)
+			return nil
+		}
 	}
-	if _, err := s.q.w.Write(frames); err != nil {
-		return err
+	_, err := s.q.w.Write(framed)
+	return err
+}
+
+// buffer returns an empty buffer for large frames.
+func (h *Handler) buffer() *[]byte {
+	if buf, ok := h.buffers.Get().(*[]byte); ok {
+		*buf = (*buf)[:0]
+		return buf
+	}
+	buf := make([]byte, 0, sendBuffer)
+	return &buf
+}
+
+// flush writes what was collected in buf, which may be nil, and makes the client
+// see all that was written.
+func (s *stream) flush(buf *[]byte) error {
+	if buf != nil && len(*buf) > 0 {
+		if _, err := s.q.w.Write(*buf); err != nil {
+			return err
+		}
 	}
 	return http.NewResponseController(s.q.w).Flush()
 }
@@ -260,5 +290,5 @@ func (s *stream) fail(err error) error {
 	if err != nil {
 		return err
 	}
-	return s.flush(framed)
+	return s.flush(&framed)
 }
