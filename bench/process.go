@@ -16,7 +16,7 @@ import (
 
 // job is the work of one child process.
 type job struct {
-	// Kind is server, sync, pipeline, start or load.
+	// Kind is server, sync, pipeline, start, load or watched.
 	Kind string
 	// Side is clientGo or heliograph; a server has none.
 	Side string
@@ -86,6 +86,8 @@ func child() (err error) {
 	switch j.Kind {
 	case "server":
 		return serve(j)
+	case "watched":
+		return serveWatched(ctx)
 	case "sync":
 		s, err = measureSync(ctx, j)
 	case "pipeline":

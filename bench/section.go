@@ -24,6 +24,7 @@ type figure struct {
 var sections = []section{
 	{name: "server, start", run: startSection},
 	{name: "server, load", run: loadSection},
+	{name: "server, watchers", run: watchersSection},
 }
 
 // runSections runs every section that o asks for.

@@ -20,7 +20,8 @@ func TestAQuickRunOfTheServerHalfPrintsEveryFigure(t *testing.T) {
 	if err := bench(o, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
-	want := []string{"goroutines of an idle server", "memory per object, stored and in the watch cache"}
+	want := []string{"goroutines of an idle server", "memory per object, stored and in the watch cache",
+		"an idle watcher: heap", "a delivered event: CPU"}
 	for _, m := range startMetrics {
 		want = append(want, m.label)
 	}
@@ -39,8 +40,8 @@ func TestAQuickRunOfTheServerHalfPrintsEveryFigure(t *testing.T) {
 		t.Log(out.String())
 	}
 	files, err := os.ReadDir(o.profile)
-	if err != nil || len(files) != 3 {
-		t.Errorf("%d heap profiles, want one of each state: %v", len(files), err)
+	if err != nil || len(files) != 4 {
+		t.Errorf("%d profiles, want one of the heap in each of 3 states and one of a server with watchers: %v", len(files), err)
 	}
 }
 
