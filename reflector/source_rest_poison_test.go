@@ -9,16 +9,18 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -289,7 +291,7 @@ func TestASourceOfWhatNoSchemeKnowsLeavesDecodingToTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines(t, "items", got, "/a/ /, Kind=")
-	got, err = lines(t, podSource[*corev1.Pod](t, s, rest.ContentConfig{}, SourceOptions{Scheme: runtime.NewScheme()}))
+	got, err = lines(t, podSource[*corev1.Pod](t, s, rest.ContentConfig{}, SourceOptions{Scheme: apiruntime.NewScheme()}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,6 +358,23 @@ func TestAStreamOverRESTEndsWithItsContextAndWithStop(t *testing.T) {
 	}
 }
 
+func TestAStreamOverRESTHasNoGoroutineOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		for range 100 {
+			a := &answers{body: func() io.ReadCloser { return waiting{make(chan struct{})} }}
+			stream, err := answering[*corev1.Pod](t, a).Watch(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Stop()
+		}
+		if n := runtime.NumGoroutine() - before; n >= 100 {
+			t.Errorf("%d goroutines for 100 streams", n)
+		}
+	})
+}
+
 func TestAListOverRESTEndsWithItsContext(t *testing.T) {
 	a := &answers{body: func() io.ReadCloser { return waiting{make(chan struct{})} }}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -405,7 +424,7 @@ func TestEachFormAsksForItsEncoding(t *testing.T) {
 		t.Fatalf("a watch of metadata: %q, %v", a.accept, err)
 	}
 	stream.Stop()
-	if _, err := lines(t, answering[*unstructured.Unstructured](t, a)); err != nil || a.accept != runtime.ContentTypeJSON {
+	if _, err := lines(t, answering[*unstructured.Unstructured](t, a)); err != nil || a.accept != apiruntime.ContentTypeJSON {
 		t.Errorf("unstructured objects: %q, %v", a.accept, err)
 	}
 }

@@ -61,7 +61,8 @@ func (l *protoList) next() (Item, error) {
 }
 
 // tag reads the tag of a field. Only between the fields of the envelope may the
-// body end.
+// body end, and not before the list has come: what is cut off there must not be
+// taken for an empty collection.
 func (l *protoList) tag() (uint64, error) {
 	if l.end == 0 {
 		if err := l.w.need(1); err != nil {
