@@ -41,6 +41,8 @@ type Factory struct {
 	shared map[sharedKey]sharedInformer
 	// order holds the informers as they were asked for.
 	order []member
+	// ladders remember, for each resource, how it can be read.
+	ladders map[schema.GroupVersionResource]*reflector.Ladder
 	// resources remembers what discovery has told, by group and version.
 	resources map[schema.GroupVersion][]resource
 	// started has what Stop has to end.
@@ -100,6 +102,7 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	return &Factory{
 		config: config, client: client, scheme: opts.Scheme, discovery: disco,
 		shared:    make(map[sharedKey]sharedInformer),
+		ladders:   make(map[schema.GroupVersionResource]*reflector.Ladder),
 		resources: make(map[schema.GroupVersion][]resource),
 	}, nil
 }
@@ -187,6 +190,9 @@ func findOrMake[T Object](f *Factory, key sharedKey, form form, opts Options[T])
 	if opts.Name == "" {
 		opts.Name = key.scope.name(key.resource.GroupResource())
 	}
+	if opts.Reflector.Ladder == nil {
+		opts.Reflector.Ladder = f.ladder(key.resource)
+	}
 	i, err = newInformer(source, opts)
 	if err != nil {
 		return nil, false, err
@@ -194,6 +200,16 @@ func findOrMake[T Object](f *Factory, key sharedKey, form form, opts Options[T])
 	f.shared[key] = i
 	f.order = append(f.order, member{i, key.resource})
 	return i, false, nil
+}
+
+// ladder returns what the informers of a resource share. The caller holds mu.
+func (f *Factory) ladder(resource schema.GroupVersionResource) *reflector.Ladder {
+	l, ok := f.ladders[resource]
+	if !ok {
+		l = &reflector.Ladder{}
+		f.ladders[resource] = l
+	}
+	return l
 }
 
 // share prepares an existing informer for another request, if it is what opts

@@ -68,7 +68,7 @@ func classify(err error) ErrorClass {
 		return ClassTooManyRequests
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return ClassExpired
-	case isTooLarge(err):
+	case isTooLarge(err), isBelow(err):
 		return ClassTooLarge
 	case errors.Is(err, ErrDecode), runtime.IsNotRegisteredError(err),
 		apierrors.HasStatusCause(err, watchDecodeCause):
@@ -98,12 +98,23 @@ func isTooLarge(err error) bool {
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "Too large resource version")
 }
 
+// isBelow reports whether err is a MinimumError because of a version that
+// compares.
+func isBelow(err error) bool {
+	var below *MinimumError
+	if !errors.As(err, &below) {
+		return false
+	}
+	_, ok := compareVersions(below.Version, below.Minimum)
+	return ok
+}
+
 // isUnreachable reports whether an answer is missing or cut, rather than an
 // answer that says no.
 func isUnreachable(err error) bool {
 	for _, cause := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, net.ErrClosed,
-		errSilent, errEarly, errOpening, errDeadline, errRenewed, errPage, errShort, errCut,
+		errSilent, errEarly, errOpening, errDeadline, errRenewed, errQuiet, errPage, errShort, errCut,
 	} {
 		if errors.Is(err, cause) {
 			return true

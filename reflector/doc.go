@@ -41,19 +41,38 @@
 // object whose newer state was passed on.
 //
 // If the server itself goes back in time, as one restored from a backup does, a
-// Replaced with a lower version leads there. See Status.Reason.
+// Replaced with a lower version leads there, and begins a new epoch
+// (Status.Epoch). Two answers must say so, each of which the server had to take
+// from its newest state. A server that has gone back and then forth beyond the
+// last version cannot be told from one that never went back.
 //
 // # What the server is asked
 //
 // A state is read as a streaming list (a watch with sendInitialEvents, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists),
 // or, where the server refuses, stays silent or breaks off, as a list in pages.
-// Both ask for the newest state, never for one that a cache may have kept. What
-// did not work is not tried again, unless the server was merely busy.
+// Both ask for the newest state, never for one that a cache may have kept, unless
+// Options.StaleStart allows that for the first. Options.MinimumResourceVersion is
+// for those who know what an earlier run has seen: nothing older is published.
+//
+// What did not work is remembered, for all reflectors of the resource that share a
+// [Ladder], and streaming is probed again after ten minutes, then after twice as
+// long each time. A server that was merely busy is streamed from the next time.
 //
 // A watch that ends is followed by a watch from the last version, whatever ended
 // it. Only what proves a gap leads to a new state: the version has expired (410),
-// the server does not reach it, or the resource was away (404).
+// the server does not reach it, the resource was away (404), or watch after watch
+// brings nothing although the server has moved on. A version that expires twice
+// before its watch brings anything is followed by a list in pages, after pauses
+// that grow.
+//
+// Where bookmarks have come about every minute, silence for Options.SilenceTimeout
+// ends the watch, and the next goes on from the last version. A watch that brings
+// nothing at all, and so may be one from a version that the server does not know,
+// is doubted: at such a silence, at one after the server could not be reached, or
+// at the third in a row that is closed. Then a list of one object tells the version
+// of the server. If that is lower than ours, the server was restored; if not, the
+// watch goes on. Status counts Silences, SilentCloses and Proofs.
 //
 // The user of the client needs the verbs list and watch.
 //

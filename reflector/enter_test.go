@@ -84,7 +84,7 @@ func TestTheLogHasALineForEachChangeAndNotForEachTry(t *testing.T) { // quiet lo
 					ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 10*time.Minute)
 					defer cancel()
 					r, err := New[object](&script{onList: listed("10"), onWatch: test.onWatch}, newRecorder(t),
-						Options[object]{Name: "pods", Streaming: StreamingNever})
+						Options[object]{Name: "pods", Streaming: StreamingNever, WatchTimeout: time.Hour})
 					if err != nil {
 						t.Fatal(err)
 					}

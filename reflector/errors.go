@@ -31,6 +31,7 @@ var (
 	errOpening   = errors.New("the server did not answer the watch request")
 	errDeadline  = errors.New("the server did not end the watch when it was due")
 	errRenewed   = errors.New("the streaming list has gone on as a watch for as long as one should")
+	errQuiet     = errors.New("the watch has become silent")
 	errPage      = errors.New("the server did not deliver the page")
 	errSamePage  = errors.New("the server repeats a page of the list")
 	errShort     = errors.New("the server ended the watch at once")

@@ -208,18 +208,6 @@ func TestAChangeWithinTheInitialEventsCounts(t *testing.T) {
 	})
 }
 
-func TestARefusedStreamIsNotTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{onList: listed("10", obj("a", "u1", "5")), onWatch: always(fail(errExpired).wait(time.Minute))}
-		g := newRig(t, s, Options[object]{})
-		g.during(10*time.Minute+time.Second, func() {
-			if streams, lists := len(s.asked("STREAM")), len(s.asked("LIST")); streams != 1 || lists != 11 {
-				t.Errorf("%d streams, %d lists", streams, lists)
-			}
-		})
-	})
-}
-
 func TestABusyServerIsStreamedFromAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{

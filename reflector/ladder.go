@@ -1,5 +1,10 @@
 package reflector
 
+import (
+	"sync"
+	"time"
+)
+
 // How often a streaming list may fail before a state is listed in pages.
 const (
 	// maxEarly bounds the streams that end before the initial events do.
@@ -8,17 +13,77 @@ const (
 	// a streaming list demands the newest state, which a loaded server may
 	// never reach, while a list can be read from its storage.
 	maxBusy = 3
+	// firstProbe is how long streaming is not tried after it did not work. Each
+	// probe that fails doubles it, up to maxProbe: a server may be replaced by
+	// one that can do better, or have had a bad hour.
+	firstProbe = 10 * time.Minute
+	maxProbe   = 4 * time.Hour
 )
 
-// ladder remembers how the state of this collection can be read: streamed, or
-// else in pages.
+// Ladder remembers how a resource of one server can be read: streamed, or else
+// in pages. Give one to all reflectors of that resource, whatever their scope,
+// and what one of them has learned at some cost spares the others. The zero value
+// knows nothing and is ready for use. It is safe for concurrent use, and must not
+// be copied.
+type Ladder struct {
+	mu sync.Mutex
+	// pages says why the resource is read in pages; empty means that it is
+	// streamed.
+	pages string
+	// probe is when streaming is tried again, period after it has failed.
+	probe  time.Time
+	period time.Duration
+}
+
+// Fallback says why the resource is read in pages. It is empty while it is
+// streamed.
+func (l *Ladder) Fallback() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pages
+}
+
+// climb reports whether to stream, and whether that is a probe. When a probe is
+// due, only the first who asks makes it: if it hangs, it does so alone.
+func (l *Ladder) climb() (stream, probe bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == "" {
+		return true, false
+	}
+	if time.Now().Before(l.probe) {
+		return false, false
+	}
+	l.probe = time.Now().Add(l.period)
+	return true, true
+}
+
+// fell tells that pages have worked where streaming did not.
+func (l *Ladder) fell(reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.period = min(max(firstProbe, 2*l.period), maxProbe)
+	l.pages, l.probe = reason, time.Now().Add(l.period)
+}
+
+// rose tells that streaming has worked.
+func (l *Ladder) rose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pages, l.period = "", 0
+}
+
+// ladder is the place of one reflector on the Ladder of its resource.
 type ladder struct {
-	// never says why it is not streamed any more; empty means that it is.
+	shared *Ladder
+	// never says why this reflector does not stream; empty means that it may.
 	never string
 	// fallen says why pages are tried this time, and lasting that the reason
-	// will hold for the next time: once the pages have worked, it is never.
+	// will hold for the next time too, if the pages work.
 	fallen  string
 	lasting bool
+	// probing is set while a streaming list is a probe: it has one try.
+	probing bool
 	// early and busy count the failures since the last state.
 	early, busy int
 }
@@ -28,7 +93,18 @@ func (l *ladder) first() State {
 	if l.never != "" || l.fallen != "" {
 		return Listing
 	}
+	var stream bool
+	if stream, l.probing = l.shared.climb(); !stream {
+		return Listing
+	}
 	return Streaming
+}
+
+// tired reports whether another failure is one too many, after the number that
+// are allowed.
+func (l *ladder) tired(failures *int, allowed int) bool {
+	*failures++
+	return l.probing || *failures >= allowed
 }
 
 // fall turns to pages.
@@ -37,17 +113,23 @@ func (l *ladder) fall(reason string, lasting bool) {
 }
 
 // worked tells that a state was read completely.
-func (l *ladder) worked() {
-	if l.fallen != "" && l.lasting {
-		l.never = l.fallen
+func (l *ladder) worked(streamed bool) {
+	switch {
+	case streamed:
+		l.shared.rose()
+	case l.fallen != "" && l.lasting:
+		l.shared.fell(l.fallen)
 	}
-	l.fallen, l.lasting, l.early, l.busy = "", false, 0, 0
+	l.fallen, l.lasting, l.probing, l.early, l.busy = "", false, false, 0, 0
 }
 
 // fallback says why the collection is read in pages.
 func (l *ladder) fallback() string {
-	if l.never != "" {
+	switch {
+	case l.never != "":
 		return l.never
+	case l.fallen != "":
+		return l.fallen
 	}
-	return l.fallen
+	return l.shared.Fallback()
 }

@@ -34,13 +34,13 @@ func (r *Reflector[T]) list(ctx context.Context) transition {
 		r.endReport(ctx, err)
 		return r.listFailed(err)
 	}
-	if t, back := r.wentBack(ctx, version); back {
+	if t, back := r.unfit(ctx, version); back {
 		return t
 	}
 	if err := r.publish(ctx, d, version); err != nil {
 		return r.refused(err)
 	}
-	return r.published("listed", d)
+	return r.toWatch("listed", d)
 }
 
 // listFailed says where a list that broke off leads.
@@ -61,6 +61,7 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	// Without a version the server must give the newest state. Any other
 	// could be older than what was pushed before.
 	opts := metav1.ListOptions{Limit: r.opts.PageSize}
+	r.demand(&opts)
 	if r.restarts >= maxRestarts {
 		opts.Limit = 0
 	}
@@ -87,7 +88,7 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 		if page.Continue == opts.Continue || empty > maxEmpty {
 			return "", errSamePage
 		}
-		opts.Continue = page.Continue
+		opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = page.Continue, "", ""
 	}
 }
 

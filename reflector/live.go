@@ -86,7 +86,7 @@ func (l *live[T]) next() ([]Event[T], error) {
 // cause replaces err by the deadline that brought it about.
 func (l *live[T]) cause(err error) error {
 	cause := context.Cause(l.ctx)
-	for _, ours := range []error{errDeadline, errRenewed, errSilent, errOpening} {
+	for _, ours := range []error{errDeadline, errRenewed, errSilent, errOpening, errQuiet} {
 		if errors.Is(cause, ours) {
 			return cause
 		}

@@ -25,6 +25,8 @@ const (
 	DefaultPageSize = 500
 	// DefaultStreamingTimeout is how long a streaming list may bring nothing.
 	DefaultStreamingTimeout = 10 * time.Second
+	// DefaultSilenceTimeout is three times the pause between two bookmarks.
+	DefaultSilenceTimeout = 3 * time.Minute
 	// A watch asks for a life between these two, so that the watches of a
 	// fleet do not end together. client-go asks for the same.
 	minWatch, maxWatch = 5 * time.Minute, 10 * time.Minute
@@ -67,6 +69,24 @@ type Options[T any] struct {
 	// It counts from the last progress, not from the start. 0 means
 	// DefaultStreamingTimeout.
 	StreamingTimeout time.Duration
+	// Ladder is shared with the other reflectors of the same resource and
+	// server. nil means one of its own.
+	Ladder *Ladder
+	// StaleStart takes as the first state whatever the server's cache has kept
+	// (resourceVersion=0), as client-go does. That is cheaper for the server,
+	// and works while it cannot tell its newest state; but it may be older
+	// than what an earlier run has seen. All later states are the newest.
+	StaleStart bool
+	// MinimumResourceVersion, if not empty, is a version such as an earlier run
+	// has seen: no older state is published as the first. A server that is
+	// behind, or whose versions do not compare, is a MinimumError, and is
+	// asked again. It must be a number as servers give them (see
+	// k8s.io/apimachinery/pkg/util/resourceversion).
+	MinimumResourceVersion string
+	// SilenceTimeout is how long a watch may be silent once bookmarks have come
+	// about every minute, before another is opened in its place. 0 means
+	// DefaultSilenceTimeout.
+	SilenceTimeout time.Duration
 	// WatchTimeout is the life that is asked for a watch, in whole seconds.
 	// The reflector itself ends a watch half a minute later. 0 means five to
 	// ten minutes, at random.
@@ -111,6 +131,17 @@ func (o Options[T]) check() (Options[T], error) {
 	}
 	if o.NotServed > DeleteObjects {
 		return o, fmt.Errorf("%w policy %d for %s when it is not served", ErrInvalid, o.NotServed, o.Name)
+	}
+	if o.MinimumResourceVersion != "" {
+		if _, ok := compareVersions(o.MinimumResourceVersion, o.MinimumResourceVersion); !ok {
+			return o, fmt.Errorf("%w minimum resource version %q for %s: must be a number", ErrInvalid, o.MinimumResourceVersion, o.Name)
+		}
+	}
+	if o.SilenceTimeout < 0 {
+		return o, fmt.Errorf("%w silence timeout %v for %s", ErrInvalid, o.SilenceTimeout, o.Name)
+	}
+	if o.SilenceTimeout == 0 {
+		o.SilenceTimeout = DefaultSilenceTimeout
 	}
 	if o.WatchTimeout < 0 || o.WatchTimeout%time.Second != 0 {
 		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds", ErrInvalid, o.WatchTimeout, o.Name)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"heliograph.example/deltafifo"
 )
 
@@ -39,22 +37,6 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 	r.reject(ctx, it, err)
 }
 
-// wentBack looks at the version of a complete state. Reading the newest state,
-// as the reflector does, no server answers with less than it gave before, unless
-// it was restored from a backup. Then equal versions no longer mean equal
-// objects, so the state is read once more, without comparing. If it is still
-// older, the server has the last word: the sink sees a Replaced with a lower
-// version, and from then on versions count anew.
-func (r *Reflector[T]) wentBack(ctx context.Context, version string) (transition, bool) {
-	if order, ok := compareVersions(version, r.version); r.doubt || !ok || order >= 0 {
-		return transition{}, false
-	}
-	reason := fmt.Sprintf("the server went back from version %s to %s", r.version, version)
-	klog.FromContext(ctx).Info("The server went back in time", "resource", r.opts.Name, "from", r.version, "to", version)
-	r.doubt, r.mustList, r.why = true, true, reason
-	return r.failed(Starting, reason, errWentBack), true
-}
-
 // publish pushes the changes that lead to a complete state.
 func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) error {
 	replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: version, Items: d.finish(r.pushed(version))}
@@ -62,15 +44,19 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 		return r.sinkError(err)
 	}
 	before := r.version
-	r.version, r.mustList, r.doubt = version, false, false
+	if order, ok := compareVersions(version, before); ok && order < 0 {
+		r.update(func(s *Status) { s.Epoch++ })
+	}
+	r.version, r.mustList, r.doubt, r.published = version, false, false, true
 	if !hasVersion(version) {
 		// No watch from here can tell what was deleted meanwhile.
 		r.version, r.mustList, r.why = "", true, "there is no version to resume from"
 	}
 	r.order = r.newOrder()
-	r.ladder.worked()
+	r.ladder.worked(r.report.Streamed)
 	r.restarts, r.short, r.stateAt = 0, 0, time.Now()
 	r.report.Changes += len(replaced.Items)
+	r.silence.read(r.report.Changes)
 	r.endReport(ctx, nil)
 	r.update(func(s *Status) {
 		s.Version, s.Synced, s.Objects, s.LastList = r.version, true, d.len(), r.report
@@ -84,7 +70,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	return nil
 }
 
-// published tells of a state in a transition.
-func (r *Reflector[T]) published(how string, d *diff[T]) transition {
+// toWatch goes on from a state that was published.
+func (r *Reflector[T]) toWatch(how string, d *diff[T]) transition {
 	return transition{to: Watching, reason: fmt.Sprintf("%s %d objects at version %s", how, d.len(), r.version)}
 }

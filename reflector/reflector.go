@@ -41,6 +41,12 @@ type Reflector[T any] struct {
 	// often the server did not know version yet, and short the watches in a
 	// row that ended within a second.
 	restarts, ahead, short int
+	// expired counts the versions in a row that had expired before a watch
+	// brought anything.
+	expired int
+	silence silence
+	// published is set once a state was published.
+	published bool
 
 	// report is that of the list in hand, and bytesBefore the bytes that had
 	// come before it.
@@ -90,6 +96,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 	}
 	r := &Reflector[T]{source: source, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
 	_, r.broken.can = source.(Getter[T])
+	if r.ladder.shared = opts.Ladder; opts.Ladder == nil {
+		r.ladder.shared = &Ladder{}
+	}
 	if opts.Streaming == StreamingNever {
 		r.ladder.never = "not wanted"
 	} else if s, ok := source.(Streamless); ok && s.Streamless() {

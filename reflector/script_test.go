@@ -103,7 +103,7 @@ func (s *scriptedStream) Stop() { s.once.Do(func() { close(s.done) }) }
 
 // request is what a scripted server was asked, and when.
 type request struct {
-	verb string // LIST, WATCH or STREAM
+	verb string // LIST, WATCH, STREAM or PROOF
 	opts metav1.ListOptions
 	at   time.Duration
 }
@@ -125,6 +125,9 @@ type script struct {
 	onWatch  func(n int, opts metav1.ListOptions) ([]act, error)
 	// onGet answers for one object; nil is a source that cannot.
 	onGet func(n int, key types.NamespacedName) (Item[object], error)
+	// onProof answers lists of one object; nil means with the version of the
+	// last list.
+	onProof func(n int) (version string, err error)
 	// hang makes a verb wait for its context.
 	hang map[string]bool
 	// trickle, if not nil, is called by each list before it is answered, with
@@ -169,6 +172,9 @@ func (s *script) asked(verbs ...string) []request {
 }
 
 func (s *script) List(ctx context.Context, opts metav1.ListOptions, each func(Item[object]) error) (Page, error) {
+	if opts.Limit == 1 {
+		return s.proof(ctx, opts)
+	}
 	n := s.note("LIST", opts)
 	if s.hang["LIST"] {
 		<-ctx.Done()
@@ -193,6 +199,20 @@ func (s *script) List(ctx context.Context, opts metav1.ListOptions, each func(It
 		}
 	}
 	return page, nil
+}
+
+func (s *script) proof(ctx context.Context, opts metav1.ListOptions) (Page, error) {
+	n := s.note("PROOF", opts)
+	if s.hang["PROOF"] {
+		<-ctx.Done()
+		return Page{}, ctx.Err()
+	}
+	if s.onProof == nil {
+		_, page, err := s.onList(max(len(s.asked("LIST"))-1, 0), metav1.ListOptions{})
+		return page, err
+	}
+	version, err := s.onProof(n)
+	return Page{Version: version}, err
 }
 
 func (s *script) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[object], error) {

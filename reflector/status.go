@@ -50,12 +50,21 @@ type Status struct {
 	// the first.
 	LastList ListReport
 
+	// Epoch counts how often the server was found to have gone back in time, as
+	// one does that was restored from a backup. Versions of different epochs do
+	// not compare.
+	Epoch uint64
+
 	// Received counts the objects that came, in lists and events, and Bytes the
 	// bytes, where the source tells of them (see SourceTrace).
 	Received, Bytes uint64
 	// Pages, Streams and Watches count requests: pages of lists, streaming
 	// lists, and watches that resume from a version.
 	Pages, Streams, Watches uint64
+	// Silences counts the watches that this side has ended because they had
+	// become silent, SilentCloses those that were ended otherwise and had brought
+	// nothing, and Proofs the lists of one object that such silence led to.
+	Silences, SilentCloses, Proofs uint64
 	// Replayed counts the events that were dropped because they had been
 	// passed on before, Late those that came after newer ones of other
 	// objects, and Stale the listed objects that were older than what is held.

@@ -48,7 +48,7 @@ func (r *Reflector[T]) step(ctx context.Context) transition {
 		r.pause(ctx, s)
 		return r.to(r.retry)
 	default:
-		return r.start()
+		return r.start(ctx)
 	}
 }
 
@@ -87,7 +87,10 @@ func (r *Reflector[T]) end() {
 }
 
 // start resumes where that is possible, and otherwise gets the state.
-func (r *Reflector[T]) start() transition {
+func (r *Reflector[T]) start(ctx context.Context) transition {
+	if !r.mustList && r.silence.suspicion != "" {
+		return r.prove(ctx)
+	}
 	if !r.mustList {
 		return r.to(Watching)
 	}
@@ -134,7 +137,12 @@ func (r *Reflector[T]) failed(retry State, reason string, err error) transition 
 // pause.
 func (r *Reflector[T]) relist(reason string, err error) transition {
 	r.mustList, r.why = true, reason
-	if time.Since(r.stateAt) < stableWatch {
+	if r.expired > 1 {
+		// The last state was as old as the one before. A list in pages can be
+		// read from the storage of the server, past its cache.
+		r.ladder.fall("what it gives has expired", false)
+	}
+	if r.expired > 1 || time.Since(r.stateAt) < stableWatch {
 		t := r.failed(Starting, reason, err)
 		t.restart = true
 		return t
@@ -158,6 +166,6 @@ func (r *Reflector[T]) sinkError(err error) error {
 // stable tells that a watch works.
 func (r *Reflector[T]) stable(ctx context.Context) {
 	r.backoff.reset()
-	r.ahead = 0
+	r.ahead, r.expired = 0, 0
 	r.recover(ctx)
 }

@@ -22,10 +22,10 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 	}
 	r.update(func(s *Status) { s.Streams++ })
 	r.beginReport(true)
-	l, err := r.open(ctx, metav1.ListOptions{
-		SendInitialEvents:    ptr.To(true),
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	}, max(r.opts.watchTimeout(), streamTimeout), r.opts.StreamingTimeout, errSilent)
+	opts := metav1.ListOptions{SendInitialEvents: ptr.To(true)}
+	r.demand(&opts)
+	opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	l, err := r.open(ctx, opts, max(r.opts.watchTimeout(), streamTimeout), r.opts.StreamingTimeout, errSilent)
 	r.waited(r.report.Began)
 	if err != nil {
 		r.endReport(ctx, err)
@@ -38,7 +38,7 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 		return r.streamFailed(err, true)
 	}
 	l.patience.rest()
-	if t, back := r.wentBack(ctx, version); back {
+	if t, back := r.unfit(ctx, version); back {
 		l.close()
 		return t
 	}
@@ -49,7 +49,7 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 	// From here on it is a watch, and no older than one when it ends.
 	l.end(r.opts.watchTimeout(), errRenewed)
 	r.live = l
-	return r.published("streamed", d)
+	return r.toWatch("streamed", d)
 }
 
 // initial collects the initial events up to the bookmark that ends them, and
@@ -109,7 +109,7 @@ func (r *Reflector[T]) streamFailed(err error, opened bool) transition {
 	case opened && isCut(err):
 		return r.streamEnded(err)
 	case class == ClassTooManyRequests, class == ClassTooLarge, class == ClassUnreachable:
-		if r.ladder.busy++; r.ladder.busy >= maxBusy {
+		if r.ladder.tired(&r.ladder.busy, maxBusy) {
 			return r.fall(err, false)
 		}
 		return r.failed(Streaming, "the streaming list failed", err)
@@ -125,7 +125,7 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 	} else {
 		err = errEarly
 	}
-	if r.ladder.early++; r.ladder.early >= maxEarly {
+	if r.ladder.tired(&r.ladder.early, maxEarly) {
 		return r.fall(err, true)
 	}
 	t := r.failed(Streaming, "the streaming list broke off", err)

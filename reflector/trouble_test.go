@@ -255,6 +255,18 @@ func TestEveryStateEndsWithItsContext(t *testing.T) { // report 26
 			})
 		})
 	}
+	t.Run("proving", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := hang("PROOF")
+			s.onWatch = nth(repeat(1, eof()))
+			g := newRig(t, s, Options[object]{})
+			g.during(20*time.Second, func() {
+				if st := g.Status(); st.State != Starting || len(s.asked("PROOF")) != 1 {
+					t.Errorf("status: %+v", st)
+				}
+			})
+		})
+	})
 	t.Run("waiting for the sink", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newRig(t, &script{onList: listed("10")}, Options[object]{})
@@ -303,6 +315,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"streaming":         {Streaming: 9},
 		"streaming timeout": {StreamingTimeout: -time.Second},
 		"watch timeout":     {WatchTimeout: -time.Second},
+		"silence timeout":   {SilenceTimeout: -time.Second},
+		"minimum version":   {MinimumResourceVersion: "v1"},
 		"half a second":     {WatchTimeout: time.Second / 2},
 		"back-off duration": {Backoff: wait.Backoff{Cap: time.Second}},
 		"back-off cap":      {Backoff: wait.Backoff{Duration: time.Second, Cap: -1}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -26,28 +27,42 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 		r.update(func(s *Status) { s.Watches++ })
 		l, err = r.open(ctx, metav1.ListOptions{ResourceVersion: r.version}, r.opts.watchTimeout(), openTimeout, errOpening)
 		if err != nil {
-			return r.watchEnded(ctx, err, 0, false)
+			return r.watchEnded(ctx, err, watched{})
 		}
 		r.order = r.newOrder()
 	}
 	r.mend()
 	defer l.close()
 	defer func() { r.deltas = nil }()
-	l.patience.rest()
+	r.silence.begin()
+	r.listen(l)
 	settled := time.AfterFunc(stableWatch, func() { r.recover(ctx) })
 	defer settled.Stop()
-	progress := false
+	was := watched{opened: true}
 	for {
 		events, err := l.next()
 		if err == nil {
 			var moved bool
+			alarming := r.silence.alarming()
 			moved, err = r.deliver(ctx, events)
-			progress = progress || moved
+			was.progress = was.progress || moved
+			if l.patience.touch(); alarming != r.silence.alarming() {
+				r.listen(l)
+			}
 		}
 		if err != nil {
-			return r.watchEnded(ctx, err, time.Since(l.opened), progress)
+			was.life = time.Since(l.opened)
+			return r.watchEnded(ctx, err, was)
 		}
 	}
+}
+
+// watched tells of a watch that has ended.
+type watched struct {
+	opened bool
+	life   time.Duration
+	// progress tells that it brought anything new.
+	progress bool
 }
 
 func (r *Reflector[T]) newOrder() *order {
@@ -104,6 +119,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 	r.received(objects)
 	r.delivered(bookmark, skipped, delayed)
 	if moved {
+		r.silence.moved()
 		r.stable(ctx)
 	}
 	return moved, err
@@ -154,6 +170,9 @@ func (r *Reflector[T]) pushed(version string) string {
 // delivered records a batch in the status.
 func (r *Reflector[T]) delivered(bookmark bool, skipped, delayed uint64) {
 	now := time.Now()
+	if bookmark {
+		r.silence.bookmark(now)
+	}
 	r.update(func(s *Status) {
 		s.Version, s.LastEvent = r.version, now
 		if bookmark {
@@ -167,15 +186,26 @@ func (r *Reflector[T]) delivered(bookmark bool, skipped, delayed uint64) {
 
 // watchEnded says where the end of a watch leads. Only the proof of a gap leads
 // to a new state; all else is bridged by a watch from the last version.
-func (r *Reflector[T]) watchEnded(ctx context.Context, err error, open time.Duration, progress bool) transition {
+func (r *Reflector[T]) watchEnded(ctx context.Context, err error, was watched) transition {
 	var refusal *SinkError
 	if errors.As(err, &refusal) {
 		return r.refused(refusal)
 	}
-	if open >= stableWatch {
+	class := classify(err)
+	if class == ClassExpired && !was.progress {
+		r.expired++
+	} else if was.life >= stableWatch {
 		r.stable(ctx)
 	}
-	switch class := classify(err); {
+	if was.opened && hasVersion(r.version) && (isCut(err) || errors.Is(err, errQuiet)) && !errors.Is(err, errRenewed) {
+		if t, matters := r.quiet(err, was); matters {
+			return t
+		}
+	}
+	if class == ClassUnreachable && !errors.Is(err, io.EOF) {
+		r.silence.away = true
+	}
+	switch {
 	case errors.Is(err, errRenewed):
 		return r.to(Watching)
 	case class == ClassExpired:
@@ -192,9 +222,9 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, open time.Dura
 		return r.failed(Watching, "the server is behind version "+r.version, err)
 	case !isCut(err):
 		return r.failed(Watching, "the watch failed", err)
-	case open >= shortWatch:
+	case was.life >= shortWatch:
 		r.short = 0
-	case progress:
+	case was.progress:
 		r.short++
 	default:
 		return r.failed(Watching, "the watch ended at once", fmt.Errorf("%w: %w", errShort, err))
