@@ -14,6 +14,8 @@ type diff[T any] struct {
 	// an older object. It is off where versions mean nothing, and where the
 	// server itself went back in time.
 	trust bool
+	// budget bounds what is kept, if it is not 0.
+	budget int
 	// seen holds each key that the state has: its place in kept, or notKept.
 	seen map[types.NamespacedName]int
 	kept []deltafifo.Delta[T]
@@ -89,6 +91,22 @@ func (d *diff[T]) has(key types.NamespacedName) bool {
 // len is the number of objects in the state.
 func (d *diff[T]) len() int { return len(d.seen) }
 
+// over reports whether more is kept than may be.
+func (d *diff[T]) over() bool { return d.budget > 0 && len(d.kept) > d.budget }
+
+// part returns the changes so far, without what is missing, and keeps them no
+// more. Before the next object comes, known must show them.
+func (d *diff[T]) part() []deltafifo.Delta[T] {
+	items := d.changes(nil)
+	for i := range d.kept {
+		if d.kept[i].Type != 0 {
+			d.seen[d.kept[i].Key] = notKept
+		}
+	}
+	d.kept = nil
+	return items
+}
+
 // finish returns the changes that lead to the state, which is that of version:
 // deletes first, then the objects in the order of the server.
 //
@@ -97,37 +115,39 @@ func (d *diff[T]) len() int { return len(d.seen) }
 // taken the place.
 func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
 	var items []deltafifo.Delta[T]
-	gone := func(key types.NamespacedName, uid types.UID, version string) {
-		items = append(items, deltafifo.Delta[T]{
-			Type: deltafifo.Deleted, Key: key, UID: uid, Version: version, FinalStateUnknown: true,
-		})
-	}
-	if d.known.Len() > 0 {
-		for key := range d.known.Keys() {
-			if _, seen := d.seen[key]; seen {
-				continue
-			}
+	for key := range d.known.Keys() {
+		if _, seen := d.seen[key]; !seen {
 			uid, _, _ := d.known.Lookup(key)
-			gone(key, uid, version)
+			items = append(items, gone[T](key, uid, version))
 		}
-		for i := range d.kept {
-			delta := &d.kept[i]
-			if delta.Type == 0 {
-				continue
-			}
-			uid, _, held := d.known.Lookup(delta.Key)
-			switch {
-			case !held:
-			case uid == delta.UID:
-				delta.Type = deltafifo.Updated
-			default:
-				gone(delta.Key, uid, delta.Version)
-			}
+	}
+	return d.changes(items)
+}
+
+// changes appends what is kept to the deletes in items.
+func (d *diff[T]) changes(items []deltafifo.Delta[T]) []deltafifo.Delta[T] {
+	holes, first := false, d.known.Len() == 0
+	for i := range d.kept {
+		delta := &d.kept[i]
+		if delta.Type == 0 {
+			holes = true
+			continue
+		}
+		if first {
+			continue
+		}
+		uid, _, held := d.known.Lookup(delta.Key)
+		switch {
+		case !held:
+		case uid == delta.UID:
+			delta.Type = deltafifo.Updated
+		default:
+			items = append(items, gone[T](delta.Key, uid, delta.Version))
 		}
 	}
 	// The first state has no deletes and, but for a strange server, no holes:
 	// then it is handed on as it was collected.
-	if len(items) == 0 && !d.holes() {
+	if len(items) == 0 && !holes {
 		return d.kept
 	}
 	for _, delta := range d.kept {
@@ -138,12 +158,7 @@ func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
 	return items
 }
 
-// holes reports whether a kept object was forgotten again.
-func (d *diff[T]) holes() bool {
-	for i := range d.kept {
-		if d.kept[i].Type == 0 {
-			return true
-		}
-	}
-	return false
+// gone is the end of an object that nobody saw.
+func gone[T any](key types.NamespacedName, uid types.UID, version string) deltafifo.Delta[T] {
+	return deltafifo.Delta[T]{Type: deltafifo.Deleted, Key: key, UID: uid, Version: version, FinalStateUnknown: true}
 }

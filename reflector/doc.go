@@ -37,6 +37,11 @@
 // never go back. One with another UID under the same name is a Deleted and an
 // Added. One that is missing is a Deleted with FinalStateUnknown.
 //
+// A list after the first that changes more than Options.RelistBudget does not wait
+// for its end: its changes are pushed page by page, each time as a Replaced that
+// has the version of the state before, and the last one with the version of the
+// list. Between them the sink holds a mixture, and Status.Mixed says so.
+//
 // An event that was passed on before is dropped. So is an older state of an
 // object whose newer state was passed on.
 //

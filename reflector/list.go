@@ -45,6 +45,9 @@ func (r *Reflector[T]) list(ctx context.Context) transition {
 
 // listFailed says where a list that broke off leads.
 func (r *Reflector[T]) listFailed(err error) transition {
+	if refusal := (*SinkError)(nil); errors.As(err, &refusal) {
+		return r.refused(err)
+	}
 	// The status of an expired list offers a token to go on with what is there
 	// now. That would mix two states; a fresh list does not.
 	if classify(err) == ClassExpired && errors.Is(err, errLaterPage) {
@@ -74,6 +77,9 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 			err = fmt.Errorf("%w: %w", errLaterPage, err)
 		}
 		if err != nil {
+			return "", err
+		}
+		if err := r.relieve(ctx, d); err != nil {
 			return "", err
 		}
 		if opts.Continue == "" {

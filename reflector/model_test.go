@@ -239,7 +239,7 @@ func TestWhateverHappensTheSinkEndsInTheStateOfTheServer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, seed%2 == 0)
 			sink := newRecorder(t)
-			r, err := New[object](w, sink, Options[object]{Name: "pods", PageSize: 3})
+			r, err := New[object](w, sink, Options[object]{Name: "pods", PageSize: 3, RelistBudget: int(seed % 3)})
 			if err != nil {
 				t.Fatal(err)
 			}

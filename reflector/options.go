@@ -25,6 +25,8 @@ const (
 	DefaultPageSize = 500
 	// DefaultStreamingTimeout is how long a streaming list may bring nothing.
 	DefaultStreamingTimeout = 10 * time.Second
+	// DefaultRelistBudget is the least number of changes that a list collects.
+	DefaultRelistBudget = 10_000
 	// DefaultSilenceTimeout is three times the pause between two bookmarks.
 	DefaultSilenceTimeout = 3 * time.Minute
 	// A watch asks for a life between these two, so that the watches of a
@@ -87,6 +89,13 @@ type Options[T any] struct {
 	// about every minute, before another is opened in its place. 0 means
 	// DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
+	// RelistBudget is the number of changes that a list after the first may
+	// collect before it has come to its end. With more it pushes them as they
+	// come, page by page, so that the old and the new state are never held side
+	// by side; until its end, Status.Mixed is set. 0 means DefaultRelistBudget
+	// or a quarter of what the sink holds, whichever is more; a negative one
+	// means no bound.
+	RelistBudget int
 	// WatchTimeout is the life that is asked for a watch, in whole seconds.
 	// The reflector itself ends a watch half a minute later. 0 means five to
 	// ten minutes, at random.
@@ -147,6 +156,15 @@ func (o Options[T]) check() (Options[T], error) {
 		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds", ErrInvalid, o.WatchTimeout, o.Name)
 	}
 	return o, nil
+}
+
+// relistBudget returns how many changes a list may collect, where held objects
+// are held; 0 means any number.
+func (o *Options[T]) relistBudget(held int) int {
+	if o.RelistBudget == 0 {
+		return max(DefaultRelistBudget, held/4)
+	}
+	return max(o.RelistBudget, 0)
 }
 
 // watchTimeout returns the life to ask for.

@@ -16,7 +16,36 @@ func (r *Reflector[T]) compare(ctx context.Context) (*diff[T], error) {
 	if err != nil {
 		return nil, r.sinkError(err)
 	}
-	return newDiff[T](known, !r.doubt && !r.unversioned), nil
+	d := newDiff[T](known, !r.doubt && !r.unversioned)
+	// Nothing of the first state may be seen before all of it, and a state that
+	// cannot be compared is no difference.
+	if d.trust && r.published && hasVersion(r.version) {
+		d.budget = r.opts.relistBudget(known.Len())
+	}
+	return d, nil
+}
+
+// relieve pushes what a state has changed so far, if that is more than the
+// budget. Until the state is complete, the sink holds a mixture, of which it is
+// told no more than the version before: a list that breaks off now is followed by
+// one that is compared with the mixture.
+func (r *Reflector[T]) relieve(ctx context.Context, d *diff[T]) error {
+	if !d.over() {
+		return nil
+	}
+	part := d.part()
+	r.report.Parts++
+	r.report.Changes += len(part)
+	r.update(func(s *Status) { s.Mixed = true })
+	if err := r.sink.Push([]deltafifo.Delta[T]{{Type: deltafifo.Replaced, Version: r.version, Items: part}}); err != nil {
+		return r.sinkError(err)
+	}
+	known, err := r.sink.Known(ctx)
+	if err != nil {
+		return r.sinkError(err)
+	}
+	d.known = known
+	return nil
 }
 
 // collect adds an object of a state to the diff.
@@ -59,7 +88,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.silence.read(r.report.Changes)
 	r.endReport(ctx, nil)
 	r.update(func(s *Status) {
-		s.Version, s.Synced, s.Objects, s.LastList = r.version, true, d.len(), r.report
+		s.Version, s.Synced, s.Objects, s.LastList, s.Mixed = r.version, true, d.len(), r.report, false
 		s.Stale += uint64(d.stale)
 	})
 	r.reachedState(before)

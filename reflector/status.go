@@ -35,6 +35,9 @@ type Status struct {
 	Synced bool
 	// Objects is the number of objects in the last complete state.
 	Objects int
+	// Mixed is set while the sink holds a mixture of two states: a list has
+	// changed more than Options.RelistBudget, and was not read to its end yet.
+	Mixed bool
 	// Fallback says why states are listed in pages and not streamed. It is
 	// empty while they are streamed.
 	Fallback string

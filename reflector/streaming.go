@@ -85,6 +85,9 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 			}
 		}
 		r.report.Objects = d.len()
+		if err := r.relieve(ctx, d); err != nil {
+			return "", err
+		}
 		// A server that ignores what was asked sends what is there, and then
 		// changes, for ever. They are no progress, and neither are the bytes
 		// that bring them.
@@ -98,6 +101,9 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 // streamFailed says where a streaming list that failed leads. opened tells that
 // the server had agreed to it.
 func (r *Reflector[T]) streamFailed(err error, opened bool) transition {
+	if refusal := (*SinkError)(nil); errors.As(err, &refusal) {
+		return r.refused(err)
+	}
 	class := classify(err)
 	switch {
 	case class == ClassForbidden, class == ClassUnauthorized, class == ClassNotServed:

@@ -79,7 +79,10 @@ func (c *Cacher) beginReading(ctx context.Context) (*reflector.Reflector[runtime
 // renew forgets the state, if there is one, and makes a new reader, which begins
 // with a list. All watchers fall off.
 func (c *Cacher) renew() error {
-	reader, err := reflector.New(source{c.store}, sink{c}, reflector.Options[runtime.Object]{Name: c.resource})
+	reader, err := reflector.New(source{c.store}, sink{c}, reflector.Options[runtime.Object]{
+		// A part of a list has no place in the window.
+		Name: c.resource, RelistBudget: -1,
+	})
 	if err != nil {
 		return fmt.Errorf("watch cache of %s: %w", c.resource, err)
 	}
