@@ -76,7 +76,6 @@ var reads = []read{
 	{"list in pages, JSON", runtime.ContentTypeJSON, readPages},
 	{"streaming list, protobuf", runtime.ContentTypeProtobuf, readInitial},
 	{"streaming list, JSON", runtime.ContentTypeJSON, readInitial},
-	{"streaming list again, protobuf", runtime.ContentTypeProtobuf, readInitial},
 }
 
 func readWhole(ctx context.Context, r rawread.Reader) (rawread.Count, error) {

@@ -12,7 +12,7 @@
 //	changes, ok := h.Read(seq, buffer)   // ok is false once seq fell off the window
 //	view, err := h.At(1)                 // the state before
 //
-// States come from copy-on-write B-trees. One is kept for every few dozen
+// States come from copy-on-write B-trees. One is kept for every few hundred
 // changes, and a state between two of them is made by replaying the changes in
 // between, so that remembering costs little memory and looking back is cheap
 // without being free.

@@ -23,6 +23,7 @@ func TestEveryStateWithinReachIsTheOneThatWas(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		h := New[int](5, Limits{Min: 100, Max: 300, Age: time.Hour})
+		h.keep = 1 + rnd.IntN(100) // so that states before, between and after kept ones are asked for
 		now := map[string]int{}
 		was := map[uint64]map[string]int{}
 		for i := range rnd.IntN(5) {
@@ -141,14 +142,14 @@ func TestLimitsKeepAMinimumAndThenWhatIsYoung(t *testing.T) {
 		if n := write(300); n != 300 {
 			t.Errorf("kept %d young changes of 300", n)
 		}
-		if n := write(1000); n < 400 || n > 400+snapshotEvery {
+		if n := write(1000); n < 400 || n > 400+trimEvery {
 			t.Errorf("kept %d changes, want no more than the maximum of 400", n)
 		}
 		time.Sleep(time.Hour)
 		if n := h.Next() - h.First(); n < 400 {
 			t.Errorf("kept %d changes after an hour without a change", n)
 		}
-		if n := write(snapshotEvery); n < 100 || n > 100+snapshotEvery {
+		if n := write(trimEvery); n < 100 || n > 100+trimEvery {
 			t.Errorf("kept %d changes, want the minimum of 100", n)
 		}
 	})
