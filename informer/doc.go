@@ -86,6 +86,13 @@
 // informer for a type that is yet to come. reflector.Options.NotServed says what
 // becomes of the objects of a type that is gone.
 //
+// # Many informers
+//
+// The informers of a factory share a [reflector.Group]: at most
+// FactoryOptions.MaxLists of them read their whole state at a time, those first for
+// which somebody waits; an outage of the server is watched by one request a second,
+// and all are back some seconds after it.
+//
 // # Goroutines
 //
 // A running informer has two: the reader of the server, and the controller loop in

@@ -26,6 +26,9 @@ type FactoryOptions struct {
 	// Scheme knows the Go types of typed informers. nil means client-go's
 	// scheme, which has all built-in types.
 	Scheme *runtime.Scheme
+	// MaxLists is how many informers may read their whole state at a time; see
+	// [reflector.Group]. 0 means reflector.DefaultMaxLists, less is an error.
+	MaxLists int
 }
 
 // Factory makes informers for one server and shares them: whoever asks for the
@@ -36,6 +39,7 @@ type Factory struct {
 	client    *http.Client
 	scheme    *runtime.Scheme
 	discovery *discovery.DiscoveryClient
+	group     *reflector.Group
 
 	mu     sync.Mutex
 	shared map[sharedKey]sharedInformer
@@ -96,11 +100,15 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("informer factory: %w", err)
 	}
+	group, err := reflector.NewGroup(opts.MaxLists)
+	if err != nil {
+		return nil, fmt.Errorf("informer factory: %w: %w", ErrInvalid, err)
+	}
 	if opts.Scheme == nil {
 		opts.Scheme = scheme.Scheme
 	}
 	return &Factory{
-		config: config, client: client, scheme: opts.Scheme, discovery: disco,
+		config: config, client: client, scheme: opts.Scheme, discovery: disco, group: group,
 		shared:    make(map[sharedKey]sharedInformer),
 		ladders:   make(map[schema.GroupVersionResource]*reflector.Ladder),
 		resources: make(map[schema.GroupVersion][]resource),
@@ -192,6 +200,9 @@ func findOrMake[T Object](f *Factory, key sharedKey, form form, opts Options[T])
 	}
 	if opts.Reflector.Ladder == nil {
 		opts.Reflector.Ladder = f.ladder(key.resource)
+	}
+	if opts.Reflector.Group == nil {
+		opts.Reflector.Group = f.group
 	}
 	i, err = newInformer(source, opts)
 	if err != nil {

@@ -96,6 +96,7 @@ func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{
 	if ctx == nil {
 		return fmt.Errorf("%w: the context is nil", ErrInvalid)
 	}
+	defer i.reflector.Want()()
 	for {
 		_, stopped, changed := i.life.state()
 		switch {

@@ -115,14 +115,34 @@ func floor(err error, pause time.Duration) time.Duration {
 	return min(pause, minNudged)
 }
 
-// pause waits for the next try of s, or for a nudge.
+// pause waits for the next try of s, for a nudge, or, if the server was away, for
+// somebody else of the group to reach it.
 func (r *Reflector[T]) pause(ctx context.Context, s Status) {
+	away := s.State == BackingOff && r.isAway(s.LastError) && r.earliest.Before(s.NextTry)
+	g, m := r.opts.Group, &r.member
+	if away {
+		g.sleep(m)
+		defer g.rise(m)
+	}
 	timer := time.NewTimer(time.Until(s.NextTry))
 	defer timer.Stop()
-	for {
+	for probing := false; ; {
 		select {
 		case <-timer.C:
-			return
+			if !away || probing {
+				return
+			}
+			// A whole group tries in turns.
+			probing = true
+			at := g.slot(m)
+			if time.Until(at) <= 0 {
+				return
+			}
+			timer.Reset(time.Until(at))
+		case at := <-m.wake:
+			if probing = false; away {
+				timer.Reset(time.Until(at))
+			}
 		case <-ctx.Done():
 			return
 		case <-r.nudged:

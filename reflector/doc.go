@@ -127,6 +127,12 @@
 // that were created anew, with other UIDs, are deletes and adds. Until then what is
 // held stays, or is deleted when the absence is sure: see [NotServedPolicy].
 //
+// # Many reflectors
+//
+// Those that read one server may share a [Group] (Options.Group). It bounds how many
+// read their state at a time, lets one request a second find out whether a server is
+// back that was unreachable, and then wakes the others, spread out.
+//
 // # Versions
 //
 // [Reflector.WaitForVersion] waits until all changes up to a resource version were

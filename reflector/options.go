@@ -105,6 +105,9 @@ type Options[T any] struct {
 	// seconds. Steps 0 means no end of growth short of Cap. The zero value
 	// means 0.8 s, doubled up to 30 s, with half as much again by chance.
 	Backoff wait.Backoff
+	// Group, if not nil, is what the reflector shares with others of the same
+	// server.
+	Group *Group
 	// NotServed says what becomes of the objects of a resource that the server
 	// does not serve any more.
 	NotServed NotServedPolicy

@@ -94,6 +94,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.reachedState(before)
 	r.absence = absence{}
 	r.broken.listed()
+	r.opts.Group.met(&r.member)
 	r.follow(true)
 	r.mend()
 	return nil

@@ -59,6 +59,11 @@ type Reflector[T any] struct {
 	earliest time.Time
 	nudged   chan struct{}
 
+	// member is its place in its group, and opened is set if the last request
+	// was a watch that was opened.
+	member member
+	opened bool
+
 	// pushing is held while events and mended objects are pushed; following
 	// says that the latter may be.
 	pushing   sync.Mutex
@@ -95,6 +100,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 		return nil, fmt.Errorf("%s: %w", opts.Name, err)
 	}
 	r := &Reflector[T]{source: source, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
+	r.member.wake = make(chan time.Time, 1)
 	_, r.broken.can = source.(Getter[T])
 	if r.ladder.shared = opts.Ladder; opts.Ladder == nil {
 		r.ladder.shared = &Ladder{}

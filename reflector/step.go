@@ -36,9 +36,9 @@ func (r *Reflector[T]) run(ctx context.Context, round bool) error {
 func (r *Reflector[T]) step(ctx context.Context) transition {
 	switch s := r.Status(); s.State {
 	case Streaming:
-		return r.stream(ctx)
+		return r.inTurn(ctx, r.stream)
 	case Listing:
-		return r.list(ctx)
+		return r.inTurn(ctx, r.list)
 	case Watching:
 		return r.watch(ctx)
 	case BackingOff, NotServed, Forbidden:
@@ -114,6 +114,9 @@ func (r *Reflector[T]) to(state State) transition {
 // failed waits before the next try, which is that of retry.
 func (r *Reflector[T]) failed(retry State, reason string, err error) transition {
 	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: r.backoff.next(err)}
+	if r.isAway(err) {
+		r.opts.Group.lost()
+	}
 	class := classify(err)
 	if class != ClassNotServed {
 		r.absence.answers = 0

@@ -21,7 +21,7 @@ const maxAhead = 3
 // list, if it goes on, or a new one from the last version.
 func (r *Reflector[T]) watch(ctx context.Context) transition {
 	l := r.live
-	r.live = nil
+	r.live, r.opened = nil, false
 	if l == nil {
 		var err error
 		r.update(func(s *Status) { s.Watches++ })
@@ -30,7 +30,9 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 			return r.watchEnded(ctx, err, watched{})
 		}
 		r.order = r.newOrder()
+		r.opts.Group.met(&r.member)
 	}
+	r.opened = true
 	r.mend()
 	defer l.close()
 	defer func() { r.deltas = nil }()
@@ -117,6 +119,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 	r.reuse(deltas)
 	r.version = r.order.last
 	r.received(objects)
+	r.opts.Group.met(&r.member)
 	r.delivered(bookmark, skipped, delayed)
 	if moved {
 		r.silence.moved()
