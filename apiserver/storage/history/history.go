@@ -13,9 +13,9 @@ const (
 	degree = 16
 	// snapshotEvery is the number of changes between two kept states. A kept
 	// state pins the nodes that the changes after it replace, so a larger
-	// number saves memory; a smaller one makes looking back faster: a few
-	// hundred microseconds with this one.
-	snapshotEvery = 512
+	// number saves memory where changes lie close together; a smaller one makes
+	// looking back faster, which costs some microseconds for each change replayed.
+	snapshotEvery = 256
 	// trimEvery is the number of changes between two looks at the limits.
 	trimEvery = 64
 )
