@@ -74,6 +74,7 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 						return "", errNoVersion
 					}
 					l.pending = events[i+1:]
+					r.report.Objects = d.len()
 					return event.Version, nil
 				}
 			case deltafifo.Deleted:
