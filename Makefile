@@ -33,9 +33,9 @@ E2E_TIMEOUT ?= 15m
 # used. Tests that suffer from it have a name that ends in WithoutRace and are run
 # once more without it, in a pass of their own over the packages that have any.
 WITHOUT_RACE          := WithoutRace$$
-WITHOUT_RACE_PACKAGES := ./apiserver
+WITHOUT_RACE_PACKAGES := ./apiserver ./internal/simulation
 
-.PHONY: help test fmt lint conformance e2e bench fuzz
+.PHONY: help test fmt lint conformance e2e bench fuzz soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -115,3 +115,13 @@ fuzz: ## run every fuzz target of the root module for FUZZTIME (10s)
 		esac; \
 	done <<< "$$list"; \
 	if [ $$found = 0 ]; then echo "no fuzz targets in the root module"; fi
+
+# SEEDS is the number of seeds of a soak, FIRST the first of them.
+SEEDS ?= 5000
+FIRST ?= 0
+
+soak: ## simulate SEEDS (5000) random histories of writes and faults, from FIRST (0) on
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/simulation.test ./internal/simulation
+	@cd internal/simulation && $(BIN)/simulation.test -test.timeout 0 -test.run '^TestInformersKeepTheirPromisesWithoutRace$$' \
+		-first $(FIRST) -seeds $(SEEDS)

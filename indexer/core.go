@@ -31,6 +31,10 @@ type core[T any] struct {
 	// retained is the length of kept, for those who do not write.
 	retained  atomic.Int64
 	snapshots atomic.Int64
+	// owed is how many of the kept versions those who gave pins back want
+	// looked at, and draining says that it must not wait (see reclaim.go).
+	owed     atomic.Int64
+	draining atomic.Bool
 	// slots is the length of the table, for Stats.
 	slots atomic.Int64
 
@@ -108,24 +112,25 @@ func (c *core[T]) pin() (view[T], *pin) {
 	return view[T]{core: c, epoch: epoch}, pin
 }
 
-// unpin gives back a pin that was held for a moment. If it was in the way of a
-// writer even so, a little is cleaned up.
-func (c *core[T]) unpin(p *pin, epoch uint64) {
-	p.giveBack()
-	if c.retained.Load() != 0 && epoch < c.committed.Load() {
-		c.tidy(sweepSize)
+// unpin gives back a pin that was held for a moment. If that was in the way of a
+// writer even so, this and the following calls and transactions clean up, a little
+// each.
+func (c *core[T]) unpin(p *pin) {
+	if p.giveBack(&c.committed) {
+		c.owed.Store(everything)
+	}
+	if c.owed.Load() > 0 && c.settle(sweepSize) {
+		c.drain()
 	}
 }
 
-// release gives back a pin that may have been held for long, and cleans up all
-// that it was in the way of: the writer may be idle.
-func (c *core[T]) release(p *pin, epoch uint64) {
-	p.giveBack()
-	if epoch == c.committed.Load() {
-		return
-	}
-	for left := c.retained.Load(); left > 0; left -= tidySize {
-		c.tidy(tidySize)
+// release gives back a pin that may have been held for long. All that it was in
+// the way of is cleaned up, for there may be nobody who calls again.
+func (c *core[T]) release(p *pin) {
+	if p.giveBack(&c.committed) {
+		c.owed.Store(everything)
+		c.draining.Store(true)
+		c.drain()
 	}
 }
 

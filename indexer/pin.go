@@ -16,7 +16,10 @@ type pins struct {
 // pin is the place of one reader, on a cache line of its own.
 type pin struct {
 	epoch atomic.Uint64 // 0 if nobody reads
-	_     [56]byte
+	// lowest is the oldest epoch that was pinned here for the reader, perhaps
+	// for a moment only: a writer may have seen it. It belongs to the reader.
+	lowest uint64
+	_      [48]byte
 }
 
 // firstPins is the number of slots of a new store.
@@ -55,6 +58,7 @@ func (p *pins) take(committed *atomic.Uint64) (*pin, uint64) {
 			if !slot.epoch.CompareAndSwap(0, epoch) {
 				continue
 			}
+			slot.lowest = epoch
 			for {
 				now := committed.Load()
 				if now == epoch {
@@ -69,7 +73,14 @@ func (p *pins) take(committed *atomic.Uint64) (*pin, uint64) {
 	}
 }
 
-func (p *pin) giveBack() { p.epoch.Store(0) }
+// giveBack ends a pin. It reports whether a writer may have kept something for it
+// meanwhile.
+func (p *pin) giveBack(committed *atomic.Uint64) (inTheWay bool) {
+	lowest := p.lowest
+	p.epoch.Store(0)
+	// In this order: who commits later sees that the pin is gone.
+	return lowest < committed.Load()
+}
 
 // taken appends the pinned epochs to to, sorted.
 func (p *pins) taken(to []uint64) []uint64 {

@@ -23,21 +23,21 @@ func (r *reads[T]) open() (w view[T], p *pin, ok bool) {
 }
 
 // close ends a call.
-func (r *reads[T]) close(w view[T], p *pin) {
+func (r *reads[T]) close(p *pin) {
 	if p == nil {
 		r.snapshot.held.leave()
 		return
 	}
-	r.core.release(p, w.epoch)
+	r.core.release(p)
 }
 
-// closeSoon is close for calls that take no time.
-func (r *reads[T]) closeSoon(w view[T], p *pin) {
+// closeSoon is close for calls that do not run the caller's code.
+func (r *reads[T]) closeSoon(p *pin) {
 	if p == nil {
 		r.snapshot.held.leave()
 		return
 	}
-	r.core.unpin(p, w.epoch)
+	r.core.unpin(p)
 }
 
 // Get returns the object stored under key.
@@ -49,7 +49,7 @@ func (r *reads[T]) Get(key types.NamespacedName) (obj T, ok bool) {
 	if _, v := w.get(key); v != nil {
 		obj, ok = v.object, true
 	}
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return obj, ok
 }
 
@@ -62,7 +62,7 @@ func (r *reads[T]) Entry(key types.NamespacedName) (found Entry[T], ok bool) {
 	if e, v := w.get(key); v != nil {
 		found, ok = e.entry(v), true
 	}
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return found, ok
 }
 
@@ -73,7 +73,7 @@ func (r *reads[T]) Len() int {
 		return 0
 	}
 	n := w.state().len
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return n
 }
 
@@ -85,7 +85,7 @@ func (r *reads[T]) Version() string {
 		return ""
 	}
 	version := w.state().version
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return version
 }
 
@@ -96,7 +96,7 @@ func (r *reads[T]) Indexes() []string {
 		return nil
 	}
 	names := w.state().names()
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return names
 }
 
@@ -111,7 +111,7 @@ func (r *reads[T]) List() []T {
 		objs = append(objs, v.object)
 		return true
 	})
-	r.close(w, p)
+	r.closeSoon(p)
 	return objs
 }
 
@@ -124,7 +124,7 @@ func (r *reads[T]) All() iter.Seq[T] {
 		if !ok {
 			return
 		}
-		defer r.close(w, p)
+		defer r.close(p)
 		w.each(func(_ *entry[T], v *version[T]) bool { return yield(v.object) })
 	}
 }
@@ -136,7 +136,7 @@ func (r *reads[T]) Entries() iter.Seq[Entry[T]] {
 		if !ok {
 			return
 		}
-		defer r.close(w, p)
+		defer r.close(p)
 		w.each(func(e *entry[T], v *version[T]) bool { return yield(e.entry(v)) })
 	}
 }
@@ -148,7 +148,7 @@ func (r *reads[T]) named(name string) (*index[T], error) {
 		return nil, ErrClosed
 	}
 	ix, err := w.state().named(name)
-	r.closeSoon(w, p)
+	r.closeSoon(p)
 	return ix, err
 }
 
@@ -160,7 +160,7 @@ func (r *reads[T]) openIndex(name string) (view[T], *pin, *index[T], error) {
 	}
 	ix, err := w.state().named(name)
 	if err != nil {
-		r.closeSoon(w, p)
+		r.closeSoon(p)
 	}
 	return w, p, ix, err
 }
@@ -181,7 +181,7 @@ func (r *reads[T]) ByIndex(index, value string) ([]T, error) {
 			return true
 		})
 	}
-	r.close(w, p)
+	r.closeSoon(p)
 	return objs, nil
 }
 
@@ -197,7 +197,7 @@ func (r *reads[T]) AllByIndex(index, value string) (iter.Seq[T], error) {
 		if !ok {
 			return
 		}
-		defer r.close(w, p)
+		defer r.close(p)
 		w.in(ix.bucket(value), func(_ *entry[T], v *version[T]) bool { return yield(v.object) })
 	}, nil
 }
@@ -211,7 +211,7 @@ func (r *reads[T]) Count(index, value string) (int, error) {
 		return 0, err
 	}
 	n := w.count(ix.bucket(value))
-	r.close(w, p)
+	r.closeSoon(p)
 	return n, nil
 }
 
@@ -226,7 +226,7 @@ func (r *reads[T]) IndexKeys(index, value string) ([]types.NamespacedName, error
 		keys = append(keys, e.key)
 		return true
 	})
-	r.close(w, p)
+	r.closeSoon(p)
 	return keys, nil
 }
 
@@ -243,7 +243,7 @@ func (r *reads[T]) IndexValues(index string) ([]string, error) {
 			values = append(values, b.value)
 		}
 	}
-	r.close(w, p)
+	r.closeSoon(p)
 	return values, nil
 }
 
@@ -264,7 +264,7 @@ func (r *reads[T]) Select(terms ...Term) (iter.Seq[T], error) {
 		if !ok {
 			return
 		}
-		defer r.close(w, p)
+		defer r.close(p)
 		w.pick(conditions, func(v *version[T]) bool { return yield(v.object) })
 	}, nil
 }

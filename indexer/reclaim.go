@@ -175,15 +175,42 @@ func (c *core[T]) trimStates() {
 	}
 }
 
-// tidy cleans up after a pin that was given back, as far as n kept versions. It
-// waits for nobody: if there is a writer, that one does it.
-func (c *core[T]) tidy(n int) {
+// everything says in core.owed that all kept versions have to be looked at.
+const everything = 1 << 62
+
+// settle looks at up to n of the kept versions that have to be looked at. It
+// waits for nobody: it fails if somebody has the lock.
+func (c *core[T]) settle(n int64) bool {
 	if !c.writing.TryLock() {
-		return
+		return false
 	}
 	defer c.writing.Unlock()
+	owed := min(c.owed.Swap(0), int64(len(c.kept)))
+	if owed > n {
+		c.owed.CompareAndSwap(0, owed-n) // unless it is everything again
+		owed = n
+	}
 	c.pinned = c.pins.taken(c.pinned[:0])
 	c.trimStates()
-	c.sweep(n)
+	c.sweep(int(owed))
 	c.retained.Store(int64(len(c.kept)))
+	return true
+}
+
+// drain does all that is owed, if somebody has asked for that. Everybody calls it
+// after unlocking: who asked may have found the lock taken, and whoever had it may
+// have looked at the pins before.
+func (c *core[T]) drain() {
+	for c.draining.Load() {
+		if c.owed.Load() == 0 {
+			c.draining.Store(false)
+			if c.owed.Load() == 0 {
+				return
+			}
+			c.draining.Store(true)
+		}
+		if !c.settle(tidySize) {
+			return
+		}
+	}
 }

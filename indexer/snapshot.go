@@ -68,7 +68,7 @@ func (s *Snapshot[T]) enter() bool {
 
 func (h *held[T]) leave() {
 	if h.users.Add(-1) == 0 {
-		h.view.core.release(h.pin, h.view.epoch)
+		h.view.core.release(h.pin)
 	}
 }
 

@@ -158,6 +158,37 @@ func TestAHotKeyKeepsOneVersionForEachOpenSnapshot(t *testing.T) {
 	wantSound(t, s)
 }
 
+// The writer has looked at the pins when the snapshot is closed, and then nobody
+// writes or reads any more.
+func TestASnapshotClosedDuringACommitLeavesNothingBehind(t *testing.T) {
+	const objects = 2*tidySize + 5
+	s := makeStore(t, newIndexer, things)
+	for _, color := range []string{"red", "blue"} {
+		snapshot := s.Snapshot()
+		defer snapshot.Close()
+		s.Update(func(tx Tx[*thing]) {
+			for i := range objects {
+				if err := tx.Put(entryOf(fmt.Sprint(i), &thing{color: color})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if color == "red" {
+			continue
+		}
+		c := s.(*Indexer[*thing]).core
+		tx := c.begin()
+		snapshot.Close()
+		if got := stats(s).Retained; got != objects {
+			t.Errorf("%d versions are retained, want %d", got, objects)
+		}
+		c.end(tx)
+	}
+	if got := stats(s); got.Retained != 0 || got.Snapshots != 1 {
+		t.Errorf("after the commit: %+v", got)
+	}
+}
+
 func TestClosingASnapshotCleansUpHoweverMuchThereIs(t *testing.T) {
 	const objects = 3*tidySize + 5
 	s := makeStore(t, newIndexer, things)

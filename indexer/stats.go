@@ -37,7 +37,7 @@ type IndexStats struct {
 func (s *Indexer[T]) Stats() Stats {
 	c := s.core
 	w, pin := c.pin()
-	defer c.unpin(pin, w.epoch)
+	defer c.unpin(pin)
 	state := w.state()
 	out := Stats{
 		Objects:   state.len,

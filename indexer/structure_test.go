@@ -153,7 +153,7 @@ func TestThereArePinsForEverybody(t *testing.T) {
 	}
 	slots := len(*p.slots.Load())
 	for _, slot := range taken {
-		slot.giveBack()
+		slot.giveBack(&committed)
 	}
 	if got := p.taken(nil); len(got) != 0 {
 		t.Errorf("the pins are %d, want none", got)

@@ -72,7 +72,7 @@ func (r *reads[T]) conditions(terms []Term) ([]condition[T], error) {
 	if !ok {
 		return nil, ErrClosed
 	}
-	defer r.closeSoon(w, p)
+	defer r.closeSoon(p)
 	conditions := make([]condition[T], len(terms))
 	for i, term := range terms {
 		index, err := w.state().indexOf(term)

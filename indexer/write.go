@@ -36,7 +36,7 @@ func (c *core[T]) begin() *tx[T] {
 
 // end ends a transaction; if it was not committed, nothing of it stays.
 func (c *core[T]) end(t *tx[T]) {
-	defer c.writing.Unlock()
+	defer c.unlock()
 	if !t.done {
 		t.done = true
 		c.rollBack()
@@ -49,6 +49,15 @@ func (c *core[T]) end(t *tx[T]) {
 	c.slots.Store(int64(len(*c.entries.slots.Load())))
 	c.trimFree(len(c.scratch.touched))
 	c.scratch.reset()
+}
+
+// unlock lets the next writer in, and does what was left undone because of this
+// one.
+func (c *core[T]) unlock() {
+	c.writing.Unlock()
+	if c.owed.Load() > 0 && c.settle(tidySize) {
+		c.drain()
+	}
 }
 
 // reset forgets the transaction. It keeps the memory unless it is large and not
