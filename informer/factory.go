@@ -137,9 +137,9 @@ func limitRate(config *rest.Config) {
 // the look at the server's discovery, which finds the resource of the kind.
 //
 // Where the informer exists, the indexes of opts that it lacks are added to it;
-// an index that has the name of one it has is taken to be the same. Its Transform
-// and OnObjectError are set: asking with another function is ErrConflict, and so
-// is asking without a Transform where it has one. Name and Reflector of a second
+// an index that has the name of one it has is taken to be the same. Its Transform,
+// ReadOnlyTransform, Shape and OnObjectError are set: asking with another is
+// ErrConflict, and so is asking without a Transform where it has one. Name and Reflector of a second
 // request are not used.
 func For[T Object](ctx context.Context, f *Factory, opts Options[T]) (*Informer[T], error) {
 	i, err := forType(ctx, f, opts)
@@ -228,6 +228,9 @@ func (f *Factory) ladder(resource schema.GroupVersionResource) *reflector.Ladder
 func share[T any](i *Informer[T], opts Options[T]) error {
 	if !sameFunc(opts.Transform, i.options.Transform) {
 		return fmt.Errorf("%w: %s is shared already with another Transform, or without one; ask in a scope of its own, or use New", ErrConflict, i.name)
+	}
+	if opts.ReadOnlyTransform != i.options.ReadOnlyTransform || !opts.Shape.Equal(i.options.Shape) {
+		return fmt.Errorf("%w: %s is shared already with another Shape or ReadOnlyTransform; ask in a scope of its own, or use New", ErrConflict, i.name)
 	}
 	if !sameFunc(opts.OnObjectError, i.options.OnObjectError) && opts.OnObjectError != nil {
 		return fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)

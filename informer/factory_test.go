@@ -173,12 +173,31 @@ func TestForSharesInformersPerTypeAndScope(t *testing.T) {
 
 func strip(m *corev1.ConfigMap) (*corev1.ConfigMap, error) { m.Data = nil; return m, nil }
 
-func TestForRefusesToShareWithAnotherTransform(t *testing.T) {
+func TestForRefusesToShareWithAnotherTransformOrShape(t *testing.T) {
 	f := newFactory(t, serve(t))
 	for n, o := range []informer.Options[*corev1.ConfigMap]{{Transform: strip}, {Transform: strip}} {
 		if _, err := informer.For(t.Context(), f, o); err != nil {
 			t.Errorf("request %d: %v", n, err)
 		}
+	}
+	shape := informer.Shape{DropManagedFields: true, Fields: []string{"data", "metadata.labels"}}
+	second := informer.Scope{Namespace: "ns"}
+	for n, o := range []informer.Options[*corev1.ConfigMap]{
+		{Scope: second, Shape: shape}, {Scope: second, Shape: informer.Shape{DropManagedFields: true, Fields: []string{"metadata.labels", "data"}}}} {
+		if _, err := informer.For(t.Context(), f, o); err != nil {
+			t.Errorf("request %d with a shape: %v", n, err)
+		}
+	}
+	for name, o := range map[string]informer.Options[*corev1.ConfigMap]{
+		"none": {}, "other fields": {Shape: informer.Shape{DropManagedFields: true, Fields: []string{"data"}}}, "unshared": {Shape: informer.Shape{
+			DropManagedFields: true, Fields: shape.Fields, Unshared: true}}} {
+		o.Scope = second
+		if _, err := informer.For(t.Context(), f, o); !errors.Is(err, informer.ErrConflict) {
+			t.Errorf("with the shape %s: %v", name, err)
+		}
+	}
+	if _, err := informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{Transform: strip, ReadOnlyTransform: true}); !errors.Is(err, informer.ErrConflict) {
+		t.Errorf("with another promise about the transform: %v", err)
 	}
 	other := func(m *corev1.ConfigMap) (*corev1.ConfigMap, error) { return m, nil }
 	for name, o := range map[string]informer.Options[*corev1.ConfigMap]{"another": {Transform: other}, "none": {}} {

@@ -35,14 +35,27 @@ type Options[T any] struct {
 	// it fails or panics for one object, that object keeps its last good
 	// state, the failure is reported, and the next version is tried again.
 	Transform func(obj T) (T, error)
+	// ReadOnlyTransform promises that Transform does not write into what it is
+	// given: it returns that, or something else. Without the promise, objects
+	// share nothing where there is a Transform, and take more memory.
+	ReadOnlyTransform bool
+	// Shape says what of each object is wanted. The zero value wants all of it;
+	// with DropManagedFields or Fields, objects take less memory, and decoding
+	// them less time.
+	Shape Shape
 	// OnObjectError, if not nil, is told of each failure that concerns one
 	// object. It is called from the goroutine that met the failure, and delays
 	// it: it must return quickly. Without it, failures are logged and counted.
 	OnObjectError func(*ObjectError)
-	// Reflector tunes how the server is read. Its Name, Transform and
-	// OnObjectError are set by the informer and must be empty.
+	// Reflector tunes how the server is read. Its Name, Transform,
+	// ReadOnlyTransform, Shape and OnObjectError are set by the informer and must
+	// be empty.
 	Reflector reflector.Options[T]
 }
+
+// Shape says what of each object is wanted, and whether objects may have parts in
+// common.
+type Shape = reflector.Shape
 
 // Informer keeps a local, indexed copy of one collection of a server and tells
 // handlers of each change to it. All methods are safe for concurrent use.
@@ -88,8 +101,8 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 	if source == nil {
 		return nil, fmt.Errorf("informer %s: %w: the source is nil", opts.Name, ErrInvalid)
 	}
-	if r := opts.Reflector; r.Name != "" || r.Transform != nil || r.OnObjectError != nil {
-		return nil, fmt.Errorf("informer %s: %w: set Name, Transform and OnObjectError in Options, not in Options.Reflector", opts.Name, ErrInvalid)
+	if r := opts.Reflector; r.Name != "" || r.Transform != nil || r.ReadOnlyTransform || !r.Shape.Equal(Shape{}) || r.OnObjectError != nil {
+		return nil, fmt.Errorf("informer %s: %w: set Name, Transform, ReadOnlyTransform, Shape and OnObjectError in Options, not in Options.Reflector", opts.Name, ErrInvalid)
 	}
 	store, err := indexer.New(opts.Indexes)
 	if err != nil {
@@ -108,6 +121,7 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 	}
 	ro := opts.Reflector
 	ro.Name, ro.Transform, ro.OnObjectError = opts.Name, opts.Transform, i.report
+	ro.ReadOnlyTransform, ro.Shape = opts.ReadOnlyTransform, opts.Shape
 	if i.reflector, err = reflector.New(source, sink[T]{i}, ro); err != nil {
 		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
 	}

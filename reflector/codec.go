@@ -52,6 +52,13 @@ func newCodec[T Object](scheme *runtime.Scheme) *codec[T] {
 	return c.(*codec[T])
 }
 
+// whole decodes objects of which everything is wanted, and which are private: a
+// source that nobody has asked for another shape has such.
+func whole[T any]() decoders[T] {
+	d, _ := newDecoders[T](Shape{Unshared: true}) // only fields may be invalid
+	return d
+}
+
 // typedCodec is for the types of a scheme. The config of the client decides how
 // they travel.
 func typedCodec[T Object](scheme *runtime.Scheme) *codec[T] {
@@ -64,7 +71,7 @@ func typedCodec[T Object](scheme *runtime.Scheme) *codec[T] {
 		return nil
 	}
 	return &codec[T]{
-		decoders: typedDecoders[T](),
+		decoders: whole[T](),
 		list: func(kind schema.GroupVersionKind, e wire.Encoding) (items, all error) {
 			return checkList(scheme, kind, t, e)
 		},
@@ -115,7 +122,7 @@ const (
 
 func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
 	return &codec[*metav1.PartialObjectMetadata]{
-		decoders: typedDecoders[*metav1.PartialObjectMetadata](),
+		decoders: whole[*metav1.PartialObjectMetadata](),
 		accept:   acceptMetadata, acceptList: acceptMetadataList,
 		list: anyList,
 		alone: func(kind schema.GroupVersionKind) (Stage, error) {
@@ -132,7 +139,7 @@ func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
 // k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.
 func unstructuredCodec() *codec[*unstructured.Unstructured] {
 	return &codec[*unstructured.Unstructured]{
-		decoders: unstructuredDecoders(),
+		decoders: whole[*unstructured.Unstructured](),
 		accept:   runtime.ContentTypeJSON, acceptList: runtime.ContentTypeJSON,
 		list:  anyList,
 		alone: metadataCodec().alone,

@@ -20,6 +20,26 @@ type decode[T any] func(raw []byte) (T, error)
 // nil stands for an encoding in which the type does not travel.
 type decoders[T any] struct {
 	protobuf, json decode[T]
+	// builtIn is what protobuf uses first; nil if there is no such thing.
+	builtIn *builtInDecoder[T]
+}
+
+// newDecoders returns the decoders of T, a pointer to a struct, whose objects have
+// a shape. The error wraps ErrInvalid.
+func newDecoders[T any](shape Shape) (decoders[T], error) {
+	cut, err := newCut[T](shape)
+	if err != nil {
+		return decoders[T]{}, err
+	}
+	if reflect.TypeFor[T]() == reflect.TypeFor[*unstructured.Unstructured]() {
+		return decoders[T]{json: unstructuredDecoder(cut)}, nil
+	}
+	d := decoders[T]{json: jsonDecoder(cut)}
+	if reflect.TypeFor[T]().Implements(reflect.TypeFor[message]()) {
+		d.builtIn, err = newBuiltInDecoder[T](shape)
+		d.protobuf = d.builtIn.or(stockDecoder[T](), cut)
+	}
+	return d, err
 }
 
 // of returns the decoder for an encoding, or an error that wraps ErrDecode.
@@ -37,30 +57,38 @@ func (d *decoders[T]) of(e wire.Encoding) (decode[T], error) {
 // message is what every generated type that has a protobuf encoding can do.
 type message interface{ Unmarshal(raw []byte) error }
 
-// typedDecoders are those of a pointer to a struct: its own for protobuf, and for
-// JSON what apimachinery's serializer uses.
-func typedDecoders[T any]() decoders[T] {
+// jsonDecoder decodes a pointer to a struct as apimachinery's serializer does.
+func jsonDecoder[T any](cut *cut[T]) decode[T] {
 	object := reflect.TypeFor[T]().Elem()
-	d := decoders[T]{json: func(raw []byte) (T, error) {
+	return func(raw []byte) (T, error) {
 		obj := reflect.New(object).Interface().(T)
-		return obj, json.Unmarshal(raw, obj)
-	}}
-	if reflect.TypeFor[T]().Implements(reflect.TypeFor[message]()) {
-		d.protobuf = func(raw []byte) (T, error) {
-			obj := reflect.New(object).Interface().(T)
-			return obj, any(obj).(message).Unmarshal(raw)
+		if err := json.Unmarshal(raw, obj); err != nil {
+			return obj, err
 		}
+		return cut.of(obj, true), nil
 	}
-	return d
 }
 
-// unstructuredDecoders know JSON only: the fields of a protobuf message have no
-// names.
-func unstructuredDecoders() decoders[*unstructured.Unstructured] {
-	return decoders[*unstructured.Unstructured]{json: func(raw []byte) (*unstructured.Unstructured, error) {
-		obj := &unstructured.Unstructured{}
-		return obj, json.Unmarshal(raw, &obj.Object)
-	}}
+// unstructuredDecoder makes maps of JSON. There is none for protobuf: the fields of
+// a message have no names.
+func unstructuredDecoder[T any](cut *cut[T]) decode[T] {
+	return func(raw []byte) (T, error) {
+		u := &unstructured.Unstructured{}
+		obj := any(u).(T)
+		if err := json.Unmarshal(raw, &u.Object); err != nil {
+			return obj, err
+		}
+		return cut.of(obj, true), nil
+	}
+}
+
+// stockDecoder is the code that was generated for a message.
+func stockDecoder[T any]() decode[T] {
+	object := reflect.TypeFor[T]().Elem()
+	return func(raw []byte) (T, error) {
+		obj := reflect.New(object).Interface().(T)
+		return obj, any(obj).(message).Unmarshal(raw)
+	}
 }
 
 // part decodes raw into one of apimachinery's own types, such as a status.

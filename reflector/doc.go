@@ -119,6 +119,21 @@
 // object a second at most. A state that is ahead of the watch is left to the
 // watch.
 //
+// # Shape and sharing
+//
+// Options.Shape says what of each object is wanted: without managedFields, or only
+// some fields. What is not wanted of a built-in type in protobuf is not decoded;
+// elsewhere it is cut away after the one object was decoded. Objects of built-in
+// types that travel as protobuf share strings, and unless Options say otherwise
+// equal maps, lists and messages: nobody may write into them. A transform may, so
+// nothing but strings is shared where there is one, unless
+// Options.ReadOnlyTransform promises that it does not. A source that is used
+// without a reflector gives whole and private objects; see [Shaper].
+//
+// What is looked up to be shared is bounded by 8 MiB for each source, is forgotten
+// if it has not come again within some ten thousand objects or ten to twenty quiet
+// minutes, and shows in Status.Sharing.
+//
 // # Resources that are not served
 //
 // After a 404 the reflector is in the state [NotServed], and tries again after

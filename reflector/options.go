@@ -61,6 +61,13 @@ type Options[T any] struct {
 	// called once for each state that is pushed, and for no other. An error,
 	// a panic or a nil result is an ObjectError.
 	Transform func(T) (T, error)
+	// ReadOnlyTransform promises that Transform does not write into what it is
+	// given: it returns that, or something else. Without the promise, objects
+	// share nothing where there is a Transform.
+	ReadOnlyTransform bool
+	// Shape says what of each object is wanted. It is cut before Transform sees
+	// the object.
+	Shape Shape
 	// PageSize is the number of objects that a page of a list may hold. 0
 	// means DefaultPageSize.
 	PageSize int64

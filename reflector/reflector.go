@@ -17,6 +17,7 @@ import (
 // ListAndWatch runs at a time.
 type Reflector[T any] struct {
 	source      Source[T]
+	cut         *cut[T] // what the source has not cut, nil if nothing
 	sink        Sink[T]
 	opts        Options[T]
 	unversioned bool
@@ -95,11 +96,15 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 	if isNil(sink) {
 		return nil, fmt.Errorf("%w sink for %s: it is nil", ErrInvalid, opts.Name)
 	}
+	source, cut, err := shaped(source, &opts)
+	if err != nil {
+		return nil, err
+	}
 	pacer, err := newBackoff(opts.Backoff)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opts.Name, err)
 	}
-	r := &Reflector[T]{source: source, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
+	r := &Reflector[T]{source: source, cut: cut, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
 	r.member.wake = make(chan time.Time, 1)
 	_, r.broken.can = source.(Getter[T])
 	if r.ladder.shared = opts.Ladder; opts.Ladder == nil {
@@ -158,6 +163,9 @@ func (r *Reflector[T]) Status() Status {
 func (r *Reflector[T]) snapshot() Status {
 	s := r.status
 	r.progress.fill(&s)
+	if source, ok := r.source.(interface{ sharing() SharingStats }); ok {
+		s.Sharing = source.sharing()
+	}
 	s.Taken, s.Broken = time.Now(), int(r.broken.count.Load())
 	return s
 }

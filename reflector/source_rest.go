@@ -134,6 +134,21 @@ func (s *restSource[T]) Streamless() bool {
 // Unversioned reports true for a client that says that it is a fake.
 func (s *restSource[T]) Unversioned() bool { return s.fake }
 
+// Shaped returns a source whose objects have a shape.
+func (s *restSource[T]) Shaped(shape Shape) (Source[T], error) {
+	decoders, err := newDecoders[T](shape)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	shaped, codec := *s, *s.codec
+	codec.decoders = decoders
+	shaped.codec = &codec
+	return &shaped, nil
+}
+
+// sharing tells of the tables behind the objects.
+func (s *restSource[T]) sharing() SharingStats { return s.codec.decoders.builtIn.stats() }
+
 // List reads one page.
 func (s *restSource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(Item[T]) error) (Page, error) {
 	return s.read(ctx, s.asks.list(opts), each)
@@ -157,6 +172,7 @@ func (s *restSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Str
 	if err != nil {
 		return nil, err
 	}
+	s.codec.decoders.builtIn.quiet()
 	return &restStream[T]{source: s, ctx: ctx, body: body, frames: wire.NewFrames(body)}, nil
 }
 

@@ -435,7 +435,7 @@ func TestADecoderKeepsNothingOfWhatItReads(t *testing.T) {
 		if encoding == wire.Protobuf {
 			raw = pbPod(t, "name", "1", false)
 		}
-		all := typedDecoders[*corev1.Pod]()
+		all := whole[*corev1.Pod]()
 		decode, err := all.of(encoding)
 		if err != nil {
 			t.Fatal(err)

@@ -69,6 +69,7 @@ func (s *restStream[T]) settle() {
 	s.batch = s.batch[:0]
 	if quiet {
 		s.frames.Trim()
+		s.source.codec.decoders.builtIn.quiet()
 		s.batch = nil
 	}
 }

@@ -79,6 +79,10 @@ type Status struct {
 	// see Reflector.Broken.
 	Broken int
 
+	// Sharing tells how much objects have in common. It is zero where the source
+	// shares nothing.
+	Sharing SharingStats
+
 	// Taken is the time of this status.
 	Taken time.Time
 }

@@ -11,9 +11,10 @@ import (
 
 var errTransformedAway = errors.New("the transform returned nothing")
 
-// transformed applies the transform to the object of it, in place. What the
+// transformed cuts the object of it and applies the transform, in place. What the
 // transform does wrong becomes an ObjectError.
 func (r *Reflector[T]) transformed(it *Item[T]) error {
+	it.Object = r.cut.of(it.Object, false)
 	if r.opts.Transform == nil {
 		return nil
 	}

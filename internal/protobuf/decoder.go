@@ -169,6 +169,16 @@ func (d *Decoder) sweep() {
 	}
 }
 
+// Sweep forgets what has not come again since the last time. Decode does so every
+// some ten thousand objects; call it when fewer come for a long time. A decoder that
+// is left with nothing takes as little as a new one. It may be called where Decode
+// may.
+func (d *Decoder) Sweep() {
+	if d.sweep(); d.strings.live == 0 && d.parts.live == 0 {
+		d.trials, d.quantities = nil, nil
+	}
+}
+
 func (d *Decoder) evict() {
 	if d.held() > d.limit {
 		d.stats.Evictions++
