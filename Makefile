@@ -81,14 +81,14 @@ conformance: ## the heavy judges: suites and programs written by others, run aga
 
 # The packages of e2e that do not link kube-apiserver: "./..." would walk all of
 # Kubernetes once more.
-E2E_PACKAGES := . ./harness ./recorder ./kubeapi/... ./throughput
+E2E_PACKAGES := . ./harness ./proxy ./recorder ./kubeapi/... ./throughput
 
 # Without the race detector: the tests link a whole etcd, and the code under test
 # has its own tests with the detector in "make test".
 e2e: $(BIN)/staticcheck ## everything against a genuine kube-apiserver (built once per machine)
 	@cd e2e && $(GO) run ./kubeapi/build
 	@echo "== e2e: compiling the tests and running them"
-	@cd e2e && $(GO) test -vet=off $(TESTFLAGS) ./recorder ./kubeapi ./throughput
+	@cd e2e && $(GO) test -vet=off $(TESTFLAGS) ./proxy ./recorder ./kubeapi ./throughput
 	@cd e2e && $(GO) test -vet=off -count=1 -v -timeout $(E2E_TIMEOUT) $(TESTFLAGS) .
 	@echo "== e2e: go vet, staticcheck"
 	@cd e2e && $(GO) vet $(E2E_PACKAGES) && $(BIN)/staticcheck $(E2E_PACKAGES)
