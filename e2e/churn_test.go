@@ -149,12 +149,26 @@ func (h *hand) try(ctx context.Context, write func() error) error {
 // if that takes unreasonably long.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
+	if err := await(t.Context(), ask); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// await asks until there is no error any more, and returns the last one if that
+// takes unreasonably long, or if ctx ends.
+func await(ctx context.Context, ask func() error) error {
 	const limit = 2 * time.Minute
-	deadline := time.Now().Add(limit)
-	for err := ask(); err != nil; err = ask() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %v: %v", what, limit, err)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("not after %v at most: %w", limit, err)
+		}
 	}
 }

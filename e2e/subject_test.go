@@ -51,6 +51,7 @@ type informed[T apiObject] struct {
 	informer *informer.Informer[T]
 	handlers []*handler[T]
 	pace     chan struct{}
+	diary    *diary
 	// list is a LIST by a stock client that reads the same form.
 	list func(ctx context.Context) ([]T, error)
 }
@@ -66,11 +67,16 @@ type handler[T apiObject] struct {
 // newSubject makes the informer for a kind, with three handlers.
 func newSubject[T apiObject](t *testing.T, f *informer.Factory, k kind, scope informer.Scope, list func(ctx context.Context) ([]T, error)) *informed[T] {
 	t.Helper()
+	return tunedSubject(t, f, k, informer.Options[T]{Scope: scope}, list)
+}
+
+// tunedSubject is newSubject with options. Their OnTransition is set here.
+func tunedSubject[T apiObject](t *testing.T, f *informer.Factory, k kind, options informer.Options[T], list func(ctx context.Context) ([]T, error)) *informed[T] {
+	t.Helper()
 	diary := &diary{}
-	i, err := informer.For(t.Context(), f, informer.Options[T]{
-		Scope:     scope,
-		Reflector: reflector.Options[T]{OnTransition: diary.note},
-	})
+	options.Reflector.OnTransition = diary.note
+	scope := options.Scope
+	i, err := informer.For(t.Context(), f, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +85,7 @@ func newSubject[T apiObject](t *testing.T, f *informer.Factory, k kind, scope in
 			t.Logf("what the reader of %s did:\n%s", i.Name(), diary)
 		}
 	})
-	s := &informed[T]{kind: k, scope: scope, informer: i, list: list, pace: make(chan struct{}, 1)}
+	s := &informed[T]{kind: k, scope: scope, informer: i, list: list, diary: diary, pace: make(chan struct{}, 1)}
 	slowly := func(ctx context.Context, c informer.Change[T]) {
 		if c.Initial {
 			return
@@ -132,6 +138,12 @@ func (s *informed[T]) names() []string {
 		names = append(names, o.GetName())
 	}
 	return names
+}
+
+// version is that of an object in the store, empty if it is not there.
+func (s *informed[T]) version(name string) string {
+	e, _ := s.informer.Store().Entry(types.NamespacedName{Namespace: s.scope.Namespace, Name: name})
+	return e.Version
 }
 
 func (s *informed[T]) holds(name, version string) error {

@@ -110,6 +110,13 @@ func synced(t *testing.T, factory *informer.Factory) {
 // last write. It returns what the witnesses have seen, by plural of the kind.
 func shake(t *testing.T, namespace string, subjects []subject, seed uint64, writes int) map[string]*recorder.History {
 	t.Helper()
+	return shakeAnd(t, namespace, subjects, seed, writes, nil)
+}
+
+// shakeAnd is shake with something that is done every now and then: meanwhile, if
+// not nil, is called after each write with the number of writes so far.
+func shakeAnd(t *testing.T, namespace string, subjects []subject, seed uint64, writes int, meanwhile func(n int) error) map[string]*recorder.History {
+	t.Helper()
 	c := client(t, protobufConfig())
 	histories := make(map[string]*recorder.History)
 	for _, s := range subjects {
@@ -117,7 +124,11 @@ func shake(t *testing.T, namespace string, subjects []subject, seed uint64, writ
 			histories[plural] = witness(t, c, namespace, s.of())
 		}
 	}
-	if err := newChurn(c, namespace, subjects, seed, writes).run(t.Context()); err != nil {
+	w := newChurn(c, namespace, subjects, seed, writes)
+	if wrote := w.wrote; meanwhile != nil {
+		w.wrote = func(n int) error { return errors.Join(wrote(n), meanwhile(n)) }
+	}
+	if err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for plural, version := range finish(t, c, namespace, subjects) {

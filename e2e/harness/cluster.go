@@ -15,9 +15,11 @@ import (
 )
 
 // Cluster is a running API server with its etcd. Its methods may be called by
-// one goroutine at a time, except Config, which may be called by any.
+// one goroutine at a time, except Config, Compact and Received, which may be
+// called by any.
 type Cluster struct {
 	binary   string
+	options  Options
 	dir      string
 	port     int
 	token    string
@@ -26,11 +28,20 @@ type Cluster struct {
 	server   *process // nil while the server is stopped
 }
 
+// Options change how the server runs. The zero value leaves it as it comes.
+type Options struct {
+	// Audit has the server write down what it is asked; see Cluster.Received.
+	Audit bool
+	// Uncached names resources, such as "podtemplates", that the server reads
+	// from etcd each time: it keeps no watch cache of them.
+	Uncached []string
+}
+
 // Start starts etcd and kube-apiserver and returns when the server is ready and
 // the namespace "default" exists. binary is the path of kube-apiserver, see
 // kubeapi.Binary. If ctx ends before, all is stopped again and the error carries
 // the end of the server's log.
-func Start(ctx context.Context, binary string) (*Cluster, error) {
+func Start(ctx context.Context, binary string, options Options) (*Cluster, error) {
 	if binary == "" {
 		return nil, errors.New("harness: no path of a kube-apiserver")
 	}
@@ -39,7 +50,7 @@ func Start(ctx context.Context, binary string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}
-	c := &Cluster{binary: binary, dir: dir, token: rand.Text()}
+	c := &Cluster{binary: binary, options: options, dir: dir, token: rand.Text()}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("harness: %w", err), c.Stop())
 	}
@@ -79,7 +90,11 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	if c.server != nil {
 		return errors.New("kube-apiserver is running already")
 	}
-	server, err := startProcess(c.binary, c.flags(), filepath.Join(c.dir, "kube-apiserver.log"))
+	flags, err := c.flags()
+	if err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	server, err := startProcess(c.binary, flags, filepath.Join(c.dir, "kube-apiserver.log"))
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}
@@ -127,9 +142,9 @@ func (c *Cluster) Stop() error {
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-func (c *Cluster) flags() []string {
+func (c *Cluster) flags() ([]string, error) {
 	key := filepath.Join(c.dir, keyFile)
-	return []string{
+	flags := []string{
 		"--etcd-servers=" + c.endpoint,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -147,6 +162,14 @@ func (c *Cluster) flags() []string {
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
 	}
+	for _, resource := range c.options.Uncached {
+		flags = append(flags, "--watch-cache-sizes="+resource+"#0")
+	}
+	if !c.options.Audit {
+		return flags, nil
+	}
+	audit, err := auditFlags(c.dir)
+	return append(flags, audit...), err
 }
 
 // freePort returns a port on which nobody listens now.

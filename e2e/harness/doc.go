@@ -2,7 +2,7 @@
 // inside the test's process, kube-apiserver as its child. Everything listens on
 // 127.0.0.1 or on a unix socket in a temporary folder.
 //
-//	cluster, err := harness.Start(ctx, path)
+//	cluster, err := harness.Start(ctx, path, harness.Options{})
 //	defer cluster.Stop()
 //	client, err := kubernetes.NewForConfig(cluster.Config())
 //
@@ -13,6 +13,9 @@
 // [Cluster.StartServer] brings it back on the same port with the same data, but
 // a new watch cache.
 //
+// [Cluster.Compact] takes etcd's history away.
+//
 // [Traffic] counts what a client asks of the server, to tell a streaming list
-// from a paged one.
+// from a paged one. [Cluster.Received] tells what has come to the server, whoever
+// asked and on whatever way.
 package harness

@@ -62,7 +62,7 @@ func serve(ctx context.Context, which, binary string, in io.Reader, out io.Write
 	case genuineServer:
 		ctx, cancel := context.WithTimeout(ctx, readyLimit)
 		defer cancel()
-		cluster, startErr := harness.Start(ctx, binary)
+		cluster, startErr := harness.Start(ctx, binary, harness.Options{})
 		if startErr != nil {
 			return startErr
 		}
