@@ -6,6 +6,7 @@ import "context"
 // body wants no more, or the run ends.
 func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 	l := newListener[T](nil, HandlerOptions[T]{Name: "changes", Budget: DefaultBudget}, i.report)
+	l.detector = i.detector
 	i.processor.add(l)
 	defer i.processor.remove(l)
 	_, before, _ := i.life.state()
@@ -13,7 +14,7 @@ func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 		running, stopped, changed := i.life.state()
 		for batch := l.take(); batch != nil; batch = l.take() {
 			for n := range batch {
-				if ctx.Err() != nil || !yield(batch[n]) {
+				if ctx.Err() != nil || !l.yield(yield, batch[n]) {
 					return
 				}
 				l.told(batch[n].Initial)
@@ -30,4 +31,12 @@ func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 			return
 		}
 	}
+}
+
+// yield gives a change to the body of the loop.
+func (l *processorListener[T]) yield(yield func(Change[T]) bool, c Change[T]) bool {
+	if l.detector != nil {
+		defer l.detector.calling(l.opts.Name, c)()
+	}
+	return yield(c)
 }

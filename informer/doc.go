@@ -65,6 +65,11 @@
 // What is held of an object that cannot be decoded or transformed is an older state;
 // [Informer.IsBroken] and [Informer.Broken] tell of that.
 //
+// Objects are read-only: they belong to the store and to all handlers, and have
+// parts in common with one another. In tests, set Options.Mutations or the
+// environment variable HELIOGRAPH_MUTATION_DETECTOR to have it checked: see
+// [MutationPolicy]. Options.Shape leaves out what nobody reads.
+//
 // # Reading your own writes
 //
 // A write returns the resourceVersion of what it wrote.
@@ -97,6 +102,6 @@
 //
 // A running informer has two: the reader of the server, and the controller loop in
 // the goroutine that called Run. While an object is broken there is a third, which
-// reads it again. Each Factory.Start has one. Each handler has one while the informer runs.
+// reads it again; one more looks out for mutations, if that is on. Each Factory.Start has one. Each handler has one while the informer runs.
 // Run waits for all of them.
 package informer

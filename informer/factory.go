@@ -232,6 +232,9 @@ func share[T any](i *Informer[T], opts Options[T]) error {
 	if opts.ReadOnlyTransform != i.options.ReadOnlyTransform || !opts.Shape.Equal(i.options.Shape) {
 		return fmt.Errorf("%w: %s is shared already with another Shape or ReadOnlyTransform; ask in a scope of its own, or use New", ErrConflict, i.name)
 	}
+	if opts.Mutations != MutationsAsEnvironment && opts.Mutations != i.options.Mutations {
+		return fmt.Errorf("%w: %s is shared already with another policy for Mutations", ErrConflict, i.name)
+	}
 	if !sameFunc(opts.OnObjectError, i.options.OnObjectError) && opts.OnObjectError != nil {
 		return fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)
 	}

@@ -173,7 +173,7 @@ func TestForSharesInformersPerTypeAndScope(t *testing.T) {
 
 func strip(m *corev1.ConfigMap) (*corev1.ConfigMap, error) { m.Data = nil; return m, nil }
 
-func TestForRefusesToShareWithAnotherTransformOrShape(t *testing.T) {
+func TestForRefusesToShareWithAnotherTransform(t *testing.T) {
 	f := newFactory(t, serve(t))
 	for n, o := range []informer.Options[*corev1.ConfigMap]{{Transform: strip}, {Transform: strip}} {
 		if _, err := informer.For(t.Context(), f, o); err != nil {

@@ -43,6 +43,9 @@ type Options[T any] struct {
 	// with DropManagedFields or Fields, objects take less memory, and decoding
 	// them less time.
 	Shape Shape
+	// Mutations says what becomes of a write into an object that the informer
+	// has given out. By default the environment decides; see [MutationVariable].
+	Mutations MutationPolicy
 	// OnObjectError, if not nil, is told of each failure that concerns one
 	// object. It is called from the goroutine that met the failure, and delays
 	// it: it must return quickly. Without it, failures are logged and counted.
@@ -82,6 +85,7 @@ type Informer[T any] struct {
 
 	life     *lifecycle
 	failures failures
+	detector *detector[T] // nil if nobody looks out for writes
 	// stale counts changes that were dropped because the store held newer ones.
 	stale atomic.Uint64
 }
@@ -115,6 +119,9 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 		processor: processor[T]{store: store},
 		synced:    make(chan struct{}),
 		life:      newLifecycle(),
+	}
+	if i.detector, err = newDetector[T](opts.Mutations, i.report); err != nil {
+		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
 	}
 	if s, ok := source.(reflector.Unversioned); ok {
 		i.unversioned = s.Unversioned()
@@ -170,6 +177,7 @@ func (i *Informer[T]) Handle(h Handler[T], opts HandlerOptions[T]) (*Registratio
 
 func (i *Informer[T]) register(h Handler[T], opts HandlerOptions[T]) *Registration {
 	l := newListener(h, opts, i.report)
+	l.detector = i.detector
 	l.reg.wait = func(ctx context.Context, synced <-chan struct{}, what string) error {
 		return i.await(ctx, synced, l.removed, what)
 	}
@@ -223,10 +231,14 @@ func (i *Informer[T]) run(ctx context.Context) (err error) {
 		defer queue.Close()
 		read = i.reflector.Run(ctx)
 	})
+	if i.detector != nil {
+		reading.Go(func() { i.detector.run(ctx) })
+	}
 	loop := i.runLoop(queue)
 	cancel()
 	reading.Wait()
 	i.processor.stop()
+	i.detector.check()
 	if err := cmp.Or(loop, read); err != nil && outer.Err() == nil {
 		return fmt.Errorf("informer %s: %w", i.name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,13 @@ import (
 	"heliograph.example/indexer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// No handler of ours may write into an object.
+	if err := os.Setenv(MutationVariable, "panic"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type configMaps = Informer[*corev1.ConfigMap]
 

@@ -20,6 +20,8 @@ type processorListener[T any] struct {
 	reg     *Registration
 	// report takes failures of the handler.
 	report func(*ObjectError)
+	// detector looks out for writes of the handler; nil if nobody does.
+	detector *detector[T]
 
 	// cancel ends the goroutine that delivers; nil while there is none. The
 	// processor guards it.
@@ -190,6 +192,9 @@ func (l *processorListener[T]) deliver(ctx context.Context, c Change[T]) {
 	defer l.told(c.Initial)
 	if l.opts.Filter != nil && !l.filter(&c) {
 		return
+	}
+	if l.detector != nil {
+		defer l.detector.calling(l.opts.Name, c)()
 	}
 	returned := false
 	defer func() {

@@ -35,7 +35,11 @@ func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
 func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
 	failed, synced, epoch := i.commit(batch)
 	for _, e := range failed {
-		i.report(e)
+		if e.Stage == StageMutated {
+			i.detector.report(e)
+		} else {
+			i.report(e)
+		}
 	}
 	if synced {
 		i.syncOnce.Do(func() { close(i.synced) })
@@ -49,7 +53,7 @@ func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError,
 	p := &i.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := writer[T]{version: i.store.Version()}
+	w := writer[T]{version: i.store.Version(), detector: i.detector}
 	// The first state is told from the store.
 	if p.synced && len(p.listeners) > 0 {
 		w.tell, w.changes = true, make([]Change[T], 0, objects(batch))
@@ -96,8 +100,9 @@ type writer[T any] struct {
 	back bool
 	// version is what the store stands for after the batch. A frame that comes
 	// late does not take it back; only a list does.
-	version string
-	stale   uint64
+	version  string
+	stale    uint64
+	detector *detector[T]
 }
 
 func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
@@ -162,6 +167,7 @@ func older(a, b string) bool {
 
 func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Entry(d.Key)
+	w.failed = append(w.failed, w.detector.put(d.Key, d.UID, d.Version, d.Object)...)
 	if err := w.tx.Put(indexer.Entry[T]{Key: d.Key, UID: d.UID, Version: d.Version, Object: d.Object}); err != nil {
 		w.failed = append(w.failed, &ObjectError{Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err})
 	}
@@ -181,6 +187,7 @@ func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 
 func (w *writer[T]) delete(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Delete(d.Key)
+	w.failed = append(w.failed, w.detector.del(d.Key)...)
 	if !ok || !w.tell {
 		return
 	}
