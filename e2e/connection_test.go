@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"heliograph.example/reflector"
 )
@@ -111,39 +112,76 @@ func TestAForgottenConnectionIsNoticedByPings(t *testing.T) {
 	config := protobufConfig()
 	// What is the default anyway makes a transport that nobody has made before.
 	config.NextProtos = []string{"h2", "http/1.1"}
-	l := newLine(t, config)
-	forgotten(t, l, "forgotten-h2", reflector.Options[*corev1.ConfigMap]{}, 0, "client connection lost")
+	forgotten(t, config, "forgotten-h2", reflector.Options[*corev1.ConfigMap]{}, afterWatches(0), "client connection lost")
 }
 
 // TestAForgottenConnectionIsNoticedByItsDeadline is about HTTP/1.1, where nothing
 // but the end of the time that was asked for tells.
 func TestAForgottenConnectionIsNoticedByItsDeadline(t *testing.T) {
 	t.Parallel()
+	options := reflector.Options[*corev1.ConfigMap]{WatchTimeout: 5 * time.Second}
+	forgotten(t, http1(), "forgotten-h1", options, afterWatches(1), "did not end the watch when it was due")
+}
+
+// TestAWatchThatIsSilentSinceAnOutageIsReplacedSoon is about the silence alarm.
+// Regular bookmarks arm it, which take minutes to come, and so does an outage.
+func TestAWatchThatIsSilentSinceAnOutageIsReplacedSoon(t *testing.T) {
+	t.Parallel()
+	options := reflector.Options[*corev1.ConfigMap]{SilenceTimeout: 3 * time.Second}
+	s := forgotten(t, http1(), "forgotten-anew", options, afterCut, "the watch has become silent")
+	if r := s.status().Reader; r.Silences != 1 || r.Proofs != 1 {
+		t.Errorf("the reader counts %d silences and %d proofs of the version, want one of each", r.Silences, r.Proofs)
+	}
+}
+
+// http1 is a configuration for HTTP/1.1, in which nobody pings.
+func http1() *rest.Config {
 	config := protobufConfig()
 	config.NextProtos = []string{"http/1.1"}
-	l := newLine(t, config)
-	options := reflector.Options[*corev1.ConfigMap]{WatchTimeout: 5 * time.Second}
-	forgotten(t, l, "forgotten-h1", options, 1, "did not end the watch when it was due")
+	return config
+}
+
+// afterWatches waits until a reader has opened so many watches beside its streaming
+// list, and is told of the newest write.
+func afterWatches(watches uint64) func(*testing.T, *line, *informed[*corev1.ConfigMap]) {
+	return func(t *testing.T, l *line, s *informed[*corev1.ConfigMap]) {
+		eventually(t, s.informer.Name(), func() error {
+			if r := s.status().Reader; r.Watches < watches || r.State != reflector.Watching {
+				return fmt.Errorf("not yet at watch %d: %v", watches, r)
+			}
+			return nil
+		})
+		finish(t, client(t, protobufConfig()), s.scope.Namespace, []subject{s})
+	}
+}
+
+// afterCut breaks the connections, and waits until the server has answered the
+// watch that follows, which there is nothing to tell of.
+func afterCut(t *testing.T, l *line, s *informed[*corev1.ConfigMap]) {
+	if err := l.cut(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, s.informer.Name(), func() error {
+		if r := s.status().Reader; r.State != reflector.Watching || !r.LastHeard.After(r.LastErrorAt) {
+			return fmt.Errorf("no answer since the cut: %v", r)
+		}
+		return nil
+	})
 }
 
 // forgotten lets the connections fall silent while a subject watches, and wants it
-// to find out, for a reason that an error names. By then it has opened so many
-// watches beside its streaming list.
-func forgotten(t *testing.T, l *line, namespace string, options reflector.Options[*corev1.ConfigMap], watches uint64, reason string) {
+// to find out, for a reason that an error names.
+func forgotten(t *testing.T, config *rest.Config, namespace string, options reflector.Options[*corev1.ConfigMap],
+	watching func(*testing.T, *line, *informed[*corev1.ConfigMap]), reason string) *informed[*corev1.ConfigMap] {
 	t.Helper()
 	c := client(t, protobufConfig())
 	makeNamespace(t, c, namespace)
 	fill(t, c, namespace, configMaps, 100)
+	l := newLine(t, config)
 	s := mapsIn(t, l.factory, namespace, options)
 	l.start(t)
 	theirs := newRival(t, l, namespace)
-	eventually(t, namespace, func() error {
-		if r := s.status().Reader; r.Watches < watches || r.State != reflector.Watching {
-			return fmt.Errorf("not yet at watch %d: %v", watches, r)
-		}
-		return nil
-	})
-	finish(t, c, namespace, []subject{s}) // the watch is there
+	watching(t, l, s)
 	if n := l.proxy.Forget(); n == 0 {
 		t.Fatal("no connection is open")
 	}
@@ -156,4 +194,5 @@ func forgotten(t *testing.T, l *line, namespace string, options reflector.Option
 		t.Errorf("no error says %q", reason)
 	}
 	theirs.tell(t, namespace, s.version(sentinel))
+	return s
 }

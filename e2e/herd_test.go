@@ -91,6 +91,9 @@ func TestARestartOfTheServerBringsNoStorm(t *testing.T) {
 	if before.streams != herd || before.all() != herd {
 		t.Errorf("before the restart the server was asked for %v, want %d streaming lists", before, herd)
 	}
+	if asked := after.all() - before.all(); asked < herd {
+		t.Errorf("after the restart %d informers have asked %d times only", herd, asked)
+	}
 	if asked := after.all() - before.all(); asked > 6*herd {
 		t.Errorf("after the restart %d informers have asked %d times", herd, asked)
 	}

@@ -110,14 +110,15 @@ func received(t *testing.T, agent string) []harness.Received {
 
 // tally counts requests for a resource by what they ask for.
 type tally struct {
-	// lists are those for the whole state: lists or first pages.
-	lists, pages, streams, watches int
+	// lists are first pages, and pages those that follow; proofs are lists of
+	// one object, which ask for the version of the server and not for the state.
+	lists, pages, proofs, streams, watches int
 }
 
-func (y tally) all() int { return y.lists + y.pages + y.streams + y.watches }
+func (y tally) all() int { return y.lists + y.pages + y.proofs + y.streams + y.watches }
 
 func (y tally) String() string {
-	return fmt.Sprintf("%d lists, %d further pages, %d streaming lists, %d watches", y.lists, y.pages, y.streams, y.watches)
+	return fmt.Sprintf("%d lists, %d further pages, %d proofs, %d streaming lists, %d watches", y.lists, y.pages, y.proofs, y.streams, y.watches)
 }
 
 // count tallies what the server has been asked by an agent about a resource.
@@ -129,8 +130,7 @@ func count(t *testing.T, agent, resource string) (y tally) {
 		case r.Verb == "list" && r.Query.Get("continue") != "":
 			y.pages++
 		case r.Verb == "list" && r.Query.Get("limit") == "1":
-			// That asks for the version of the server, not for the state.
-			y.pages++
+			y.proofs++
 		case r.Verb == "list":
 			y.lists++
 		case r.Query.Get("sendInitialEvents") == "true":
@@ -223,4 +223,34 @@ func (r *rival) tell(t *testing.T, namespace, version string) {
 		how = "up to date"
 	}
 	t.Logf("client-go: %v; %s at this moment", count(t, r.agent, configMaps.plural), how)
+}
+
+func TestTheServerTellsWhatItWasAskedByWhom(t *testing.T) {
+	const namespace = "asked"
+	makeNamespace(t, client(t, protobufConfig()), namespace)
+	for _, agent := range []string{"asker", "somebody else"} {
+		config := protobufConfig()
+		config.UserAgent = agent
+		maps := client(t, config).CoreV1().ConfigMaps(namespace)
+		if _, err := maps.List(t.Context(), metav1.ListOptions{Limit: 7}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			w, err := maps.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Stop()
+		}
+		if _, err := maps.Get(t.Context(), "absent", metav1.GetOptions{}); err == nil {
+			t.Error("there is what should be absent")
+		}
+	}
+	all := received(t, "asker")
+	if y := count(t, "asker", configMaps.plural); len(all) != 3 || y != (tally{lists: 1, watches: 2}) {
+		t.Fatalf("the server was asked for %v (%v), want one list and two watches", y, all)
+	}
+	if first := all[0]; first.Path != "/api/v1/namespaces/asked/configmaps" || first.Query.Get("limit") != "7" || first.At.IsZero() {
+		t.Errorf("the list is %+v", first)
+	}
 }
