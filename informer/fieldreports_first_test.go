@@ -262,8 +262,8 @@ func reportOfAPoisonObject() fieldReport {
 			return m, nil
 		}},
 		objects: []string{"bad", "good"},
+		before:  func(*testing.T, *stage) { healed.Store(false) },
 		play: func(t *testing.T, s *stage) {
-			healed.Store(false)
 			s.syncedWithin(exactly(0))
 			bad := types.NamespacedName{Namespace: namespace, Name: "bad"}
 			if b, ok := s.informer.IsBroken(bad); !ok || b.Err.Stage != reflector.StageTransform || len(s.informer.Broken()) != 1 {

@@ -59,7 +59,7 @@ var elsewhere = []struct {
 	{58, "Registrations that are thrown away keep their handlers for ever",
 		"informer.TestALoopThatPanicsLeavesNothingBehind", "a loop over Changes ends with its context; a handler that was registered ends with Remove, and costs one goroutine until then"},
 	{60, "A transform cannot be set when somebody else has started the informer",
-		"informer.TestForRefusesToShareWithAnotherTransform", ""},
+		"informer.TestForRefusesToShareWithAnotherTransformOrShape", ""},
 	{61, "The transform of a factory replaces that of one informer",
 		"", "a factory has none"},
 	{62, "Everything counts as synced before the handlers have run",
