@@ -18,9 +18,12 @@
 //
 // The path gives a [Resource] and a verb; the script of faults may answer
 // instead; the verb reads parameters and body and calls the storage. Answers
-// are encoded whole and sent at once, except for watches. An error becomes a
-// Status in the encoding that the client accepts; a panic becomes a 500 and
-// harms no other request.
+// are encoded whole and sent at once, except for watches, and for lists in JSON
+// that is not indented and in protobuf: these are encoded item by item, and sent
+// in parts of some 16 KB. An error becomes a Status in the encoding that the
+// client accepts; a panic becomes a 500 and harms no other request. Where a part
+// has been sent before, the connection is broken off instead, so that nobody
+// takes that part for the list.
 //
 // # Shards
 //

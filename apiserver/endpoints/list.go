@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -51,21 +52,64 @@ func (h *Handler) readList(ctx context.Context, q *request, opts *internalversio
 	return list, sel, err
 }
 
-// respondList answers with a page of a list.
+// respondList answers with a page of a list: in parts, if its type and encoding
+// allow that.
 func (h *Handler) respondList(ctx context.Context, q *request, list storage.List, sel storage.Selection, out output) error {
-	var obj runtime.Object
-	var err error
-	if out.partial {
-		obj, err = partialList(list.Items)
-	} else {
-		obj, err = q.res.newList(h.scheme, list.Items)
-	}
+	obj, err := h.emptyList(q.res, list, sel, out)
 	if err != nil {
 		return err
 	}
+	item := itemType(obj)
+	form := itemForm(func(obj runtime.Object) (runtime.Object, error) { return obj, nil })
+	switch {
+	case out.partial:
+		item = nil // any that has metadata
+		form = func(obj runtime.Object) (runtime.Object, error) { return partialObject(obj) }
+	case item == nil:
+		return h.respondWhole(ctx, q, obj, list.Items, out)
+	case !q.res.Custom && out.media != runtime.ContentTypeProtobuf:
+		// kube-apiserver leaves the kind out of the items of built-in lists.
+		// In protobuf there is none anyway.
+		form = withoutKind(item)
+	}
+	if err := checkItems(q.res, list.Items, item); err != nil {
+		return err
+	}
+	parts, err := splitList(obj, list.Items, form, out)
+	if err != nil {
+		return err
+	}
+	if parts == nil {
+		return h.respondWhole(ctx, q, obj, list.Items, out)
+	}
+	return h.sendParts(ctx, q, parts, list.Items, out)
+}
+
+// respondWhole answers with a list that is encoded as a whole; list is empty
+// before.
+func (h *Handler) respondWhole(ctx context.Context, q *request, list runtime.Object, items []runtime.Object, out output) error {
+	if err := q.res.setItems(list, items); err != nil {
+		return err
+	}
+	data, err := h.encodeObject(list, out)
+	if err != nil {
+		return err
+	}
+	return q.respond(ctx, http.StatusOK, data, out)
+}
+
+// emptyList makes the list object for a page, without the items.
+func (h *Handler) emptyList(r *Resource, list storage.List, sel storage.Selection, out output) (runtime.Object, error) {
+	obj := newPartialList()
+	if !out.partial {
+		var err error
+		if obj, err = r.newList(h.scheme); err != nil {
+			return nil, err
+		}
+	}
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
-		return fmt.Errorf("list of %s: %w", q.res.GroupResource(), err)
+		return nil, fmt.Errorf("list of %s: %w", r.GroupResource(), err)
 	}
 	m.SetResourceVersion(list.ResourceVersion)
 	if list.Continue != "" {
@@ -76,12 +120,23 @@ func (h *Handler) respondList(ctx context.Context, q *request, list storage.List
 	}
 	// As on kube-apiserver, only lists of built-in types have room for this:
 	// those of custom resources have none, and lists of metadata lose it.
-	if typed, ok := obj.(metav1.ShardedListInterface); ok && sel.Shard != nil && !out.partial && !q.res.Custom {
+	if typed, ok := obj.(metav1.ShardedListInterface); ok && sel.Shard != nil && !out.partial && !r.Custom {
 		typed.SetShardInfo(&metav1.ShardInfo{Selector: sel.Shard.String()})
 	}
-	data, err := h.encodeObject(obj, out)
-	if err != nil {
-		return err
+	return obj, nil
+}
+
+// checkItems returns an error unless all items are objects, of the given type if
+// that is not nil.
+func checkItems(r *Resource, items []runtime.Object, want reflect.Type) error {
+	for i, item := range items {
+		v := reflect.ValueOf(item)
+		if v.Kind() != reflect.Pointer || v.IsNil() {
+			return fmt.Errorf("list of %s: item %d is nil", r.GroupResource(), i)
+		}
+		if want != nil && v.Type() != want {
+			return fmt.Errorf("list of %s: item %d is a %T, not a %v", r.GroupResource(), i, item, want)
+		}
 	}
-	return q.respond(ctx, http.StatusOK, data, out)
+	return nil
 }

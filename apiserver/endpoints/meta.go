@@ -20,16 +20,9 @@ func partialObject(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
 	return partial, nil
 }
 
-// partialList returns the metadata of items as a PartialObjectMetadataList.
-func partialList(items []runtime.Object) (*metav1.PartialObjectMetadataList, error) {
-	list := &metav1.PartialObjectMetadataList{Items: make([]metav1.PartialObjectMetadata, 0, len(items))}
+// newPartialList makes an empty list of metadata.
+func newPartialList() runtime.Object {
+	list := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{}}
 	list.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(kindPartialList))
-	for _, item := range items {
-		partial, err := partialObject(item)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, *partial)
-	}
-	return list, nil
+	return list
 }

@@ -151,48 +151,51 @@ func newObject(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Obje
 	return u
 }
 
-// newList makes the list object of r for items.
-func (r *Resource) newList(scheme *runtime.Scheme, items []runtime.Object) (runtime.Object, error) {
+// newList makes the list object of r, without items.
+func (r *Resource) newList(scheme *runtime.Scheme) (runtime.Object, error) {
 	gvk := r.GroupVersionKind
 	gvk.Kind += "List"
 	if !scheme.Recognizes(gvk) || !scheme.Recognizes(r.GroupVersionKind) {
-		return r.newUnstructuredList(gvk, items)
+		list := &unstructured.UnstructuredList{
+			// Lists of custom resources carry an empty continue token.
+			Object: map[string]any{"metadata": map[string]any{"continue": ""}},
+		}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
 	}
 	list, err := scheme.New(gvk)
 	if err != nil {
 		return nil, err
 	}
-	if err := meta.SetList(list, items); err != nil {
-		return nil, fmt.Errorf("list of %s: %w", r.GroupResource(), err)
-	}
 	list.GetObjectKind().SetGroupVersionKind(gvk)
-	if !r.Custom {
-		// kube-apiserver leaves the kind out of the items of built-in lists.
-		// The items are copies, so nothing shared is changed.
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-			return nil
-		})
-	}
-	return list, err
+	// So that there is an empty list and not null.
+	return list, r.setItems(list, nil)
 }
 
-// newUnstructuredList makes a list that shares the contents of items.
-func (r *Resource) newUnstructuredList(gvk schema.GroupVersionKind, items []runtime.Object) (runtime.Object, error) {
-	list := &unstructured.UnstructuredList{
-		// Lists of custom resources carry an empty continue token.
-		Object: map[string]any{"metadata": map[string]any{"continue": ""}},
-		Items:  make([]unstructured.Unstructured, 0, len(items)),
-	}
-	list.SetGroupVersionKind(gvk)
-	for _, item := range items {
-		u, ok := item.(*unstructured.Unstructured)
-		if !ok {
-			return nil, fmt.Errorf("list of %s: an item is a %T", r.GroupResource(), item)
+// setItems puts items into a list object of r or a list of metadata. It shares
+// the contents of items.
+func (r *Resource) setItems(list runtime.Object, items []runtime.Object) error {
+	if partials, ok := list.(*metav1.PartialObjectMetadataList); ok {
+		for _, item := range items {
+			partial, err := partialObject(item)
+			if err != nil {
+				return err
+			}
+			partials.Items = append(partials.Items, *partial)
 		}
-		list.Items = append(list.Items, *u)
+		return nil
 	}
-	return list, nil
+	if err := meta.SetList(list, items); err != nil {
+		return fmt.Errorf("list of %s: %w", r.GroupResource(), err)
+	}
+	if _, ok := list.(*unstructured.UnstructuredList); ok || r.Custom {
+		return nil
+	}
+	// The items are copies, so nothing shared is changed.
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		return nil
+	})
 }
 
 // copyStatus sets the status of to to that of from. An object without a

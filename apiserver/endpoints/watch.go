@@ -111,10 +111,6 @@ type stream struct {
 	// events is what the watch reads from; nil until it is open.
 	events storage.Watch
 	ends   []func()
-	// typed and name are the type of the event before and the name of its
-	// encoding, which is mostly that of the next.
-	typed watch.EventType
-	name  string
 
 	fault fault.Fault
 	buf   []byte // frames to send, if there is a fault
@@ -266,14 +262,38 @@ func (s *stream) frame(event *storage.Event) ([]byte, error) {
 	if event.Encoded == nil {
 		return encode()
 	}
-	if event.Type != s.typed {
-		s.typed, s.name = event.Type, string(event.Type)+" "+s.out.media
-		if s.out.partial {
-			s.name += " partial"
-		}
-	}
-	return event.Encoded.Get(s.name, encode)
+	return event.Encoded.Get(encodingName(event.Type, s.out), encode)
 }
+
+// encodingName names what an event looks like in the form out. It puts nothing
+// together, because it is asked for each event and watch.
+func encodingName(event watch.EventType, out output) string {
+	names := &jsonNames
+	if out.media == runtime.ContentTypeProtobuf {
+		names = &protobufNames
+	}
+	n := 0
+	if out.partial {
+		n = 1
+	}
+	switch event {
+	case watch.Added:
+		return names[n]
+	case watch.Modified:
+		return names[2+n]
+	case watch.Deleted:
+		return names[4+n]
+	}
+	// Other events are not shared by watches.
+	return fmt.Sprint(event, out)
+}
+
+// The names of the encodings of events that are added, modified and deleted,
+// each whole and partial.
+var (
+	jsonNames     = [...]string{"JSON added", "JSON added partial", "JSON modified", "JSON modified partial", "JSON deleted", "JSON deleted partial"}
+	protobufNames = [...]string{"protobuf added", "protobuf added partial", "protobuf modified", "protobuf modified partial", "protobuf deleted", "protobuf deleted partial"}
+)
 
 // encodeError is told to the client of a watch, unlike one of the connection.
 type encodeError struct{ error }
