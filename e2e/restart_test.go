@@ -96,7 +96,7 @@ func restart(t *testing.T, end func() error, seed uint64) {
 			t.Error(err)
 		}
 		r := s.status().Reader
-		t.Logf("%s; streaming lists %d, watches %d, pages %d", s.counts(), r.Streams, r.Watches, r.Pages)
+		t.Logf("%s; streaming lists %d, watches %d, pages %d, fallback %q", s.counts(), r.Streams, r.Watches, r.Pages, r.Fallback)
 		if len(traffic.Requests(s.of().plural)) < 2 {
 			t.Errorf("%s: the watch was never interrupted", s.of().plural)
 		}
