@@ -21,6 +21,7 @@ import (
 	"heliograph.example/apiserver"
 	"heliograph.example/indexer"
 	"heliograph.example/informer"
+	"heliograph.example/reflector"
 )
 
 // serve starts an API server for the test, with ConfigMaps ns-1/a, ns-1/b (label
@@ -168,6 +169,35 @@ func TestForSharesInformersPerTypeAndScope(t *testing.T) {
 	synced(t, f, all, nil)
 	if got, err := all.Store().ByIndex("name", "a"); err != nil || len(got) != 2 {
 		t.Errorf("the index of the second request: %v, %v", got, err)
+	}
+}
+
+func TestAnInformerReadsOnlyWhatItsShapeWants(t *testing.T) {
+	f := newFactory(t, serve(t))
+	shape := informer.Shape{Fields: []string{"data"}}
+	maps, err := informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{Shape: shape})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	loose, err := informer.For(t.Context(), f, informer.Options[*unstructured.Unstructured]{Scope: informer.Scope{Kind: kind}, Shape: shape})
+	synced(t, f, loose, err)
+	for _, e := range slices.Collect(maps.Store().Entries()) {
+		if m := e.Object; m.Labels != nil || !m.CreationTimestamp.IsZero() || m.UID != e.UID {
+			t.Errorf("%v", m)
+		}
+	}
+	for _, e := range slices.Collect(loose.Store().Entries()) {
+		if u := e.Object; u.GetLabels() != nil || u.GetKind() != "ConfigMap" || u.GetUID() != e.UID {
+			t.Errorf("%v", u)
+		}
+	}
+	if s := maps.Status(); s.Objects != 3 || s.Reader.Sharing.Lookups == 0 {
+		t.Errorf("%+v", s)
+	}
+	_, err = informer.For(t.Context(), f, informer.Options[*corev1.Secret]{Shape: informer.Shape{Fields: []string{"data", "spec"}}})
+	if !errors.Is(err, informer.ErrInvalid) || !errors.Is(err, reflector.ErrInvalid) || !strings.Contains(err.Error(), `"spec"`) {
+		t.Errorf("a field that is not there: %v", err)
 	}
 }
 

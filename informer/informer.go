@@ -3,6 +3,7 @@ package informer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -129,7 +130,11 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 	ro := opts.Reflector
 	ro.Name, ro.Transform, ro.OnObjectError = opts.Name, opts.Transform, i.report
 	ro.ReadOnlyTransform, ro.Shape = opts.ReadOnlyTransform, opts.Shape
-	if i.reflector, err = reflector.New(source, sink[T]{i}, ro); err != nil {
+	i.reflector, err = reflector.New(source, sink[T]{i}, ro)
+	if errors.Is(err, reflector.ErrInvalid) {
+		return nil, fmt.Errorf("informer %s: %w: %w", opts.Name, ErrInvalid, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
 	}
 	return i, nil
