@@ -3,6 +3,8 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,11 +43,18 @@ type Waiter interface {
 // WaitFor waits until each of what it is given is synced. Whoever uses some of the
 // informers of a factory waits for those, and is not held up by a type that cannot
 // be read and that only others need. The error joins those of all that are not
-// synced.
+// synced. A nil one is [ErrInvalid].
 func WaitFor(ctx context.Context, all ...Waiter) error {
 	errs := make([]error, len(all))
+	var waiting sync.WaitGroup
 	for n, w := range all {
-		errs[n] = w.Wait(ctx)
+		if isNil(w) {
+			errs[n] = fmt.Errorf("%w: there is nothing to wait for at place %d", ErrInvalid, n)
+			continue
+		}
+		// For all at a time: those that are waited for are read first.
+		waiting.Go(func() { errs[n] = w.Wait(ctx) })
 	}
+	waiting.Wait()
 	return errors.Join(errs...)
 }

@@ -28,8 +28,8 @@ var (
 	// ErrNotServed marks a type that the server does not serve.
 	ErrNotServed = errors.New("not served")
 
-	// errGoexit is what a handler met that called runtime.Goexit, as the
-	// FailNow of a test does.
+	// errGoexit is what a handler or the reader met when a function of the user
+	// called runtime.Goexit, as the FailNow of a test does.
 	errGoexit = errors.New("it ended its goroutine")
 )
 
@@ -59,7 +59,9 @@ type failures struct {
 
 // report is told of every failure of a single object, from any goroutine.
 func (i *Informer[T]) report(e *ObjectError) {
-	e.Resource = i.name
+	if e.Resource != i.name {
+		e.Resource = i.name // the reader's errors have it, and others see those already
+	}
 	i.failures.count.Add(1)
 	i.failures.mu.Lock()
 	i.failures.last = e

@@ -230,7 +230,7 @@ func (i *Informer[T]) run(ctx context.Context) (err error) {
 	}
 	i.queue.Store(queue)
 	i.processor.start(ctx)
-	var read error
+	read := errGoexit // unless Run returns
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		defer queue.Close()

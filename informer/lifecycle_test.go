@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,6 +170,23 @@ func TestWaitAfterAStopTellsTheLastError(t *testing.T) {
 		stop()
 		err := i.Wait(t.Context())
 		if !errors.Is(err, ErrStopped) || !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "down for now") {
+			t.Errorf("Wait: %v", err)
+		}
+	})
+}
+
+func TestATransformThatEndsItsGoroutineEndsTheRunWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.set("a", "1")
+		i := stopped(t, w, Options[*corev1.ConfigMap]{Transform: func(m *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			runtime.Goexit()
+			return m, nil
+		}})
+		if err := i.Run(t.Context()); !errors.Is(err, errGoexit) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := i.Wait(t.Context()); !errors.Is(err, ErrStopped) || !errors.Is(err, errGoexit) {
 			t.Errorf("Wait: %v", err)
 		}
 	})

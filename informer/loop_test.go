@@ -47,6 +47,8 @@ func TestTheLoopTurnsDeltasIntoAChain(t *testing.T) {
 		want    []string
 		version string
 	}{
+		"a part of a list, and then the end of the resource": {
+			[]delta{replaced(10, change(updated, "u", 30)), replaced(10, unseen("u", 10))}, []string{"Updated a=30", "Deleted a=30 unseen"}, "10"},
 		"a newer state":                          {[]delta{change(updated, "u", 11)}, []string{"Updated a=11"}, "11"},
 		"an Added of what is there is an update": {[]delta{change(added, "u", 11)}, []string{"Updated a=11"}, "11"},
 		"the same state again":                   {[]delta{change(updated, "u", 10)}, nil, "10"},
