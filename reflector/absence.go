@@ -84,14 +84,17 @@ func (r *Reflector[T]) dropGone(ctx context.Context, s Status) error {
 			Type: deltafifo.Deleted, Key: key, UID: uid, Version: r.pushed(r.version), FinalStateUnknown: true,
 		})
 	}
+	// It is a state, and an empty one: what is held may be newer than the version,
+	// after a list that was pushed in parts and broke off.
 	if len(deltas) > 0 {
-		if err := r.sink.Push(deltas); err != nil {
+		replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: r.version, Items: deltas}
+		if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
 			return r.sinkError(err)
 		}
 	}
 	a.emptied = true
 	r.broken.clear()
-	r.update(func(s *Status) { s.Objects = 0 })
+	r.update(func(s *Status) { s.Objects, s.Mixed = 0, false })
 	return nil
 }
 
@@ -139,9 +142,11 @@ func (r *Reflector[T]) pause(ctx context.Context, s Status) {
 				return
 			}
 			timer.Reset(time.Until(at))
+			r.update(func(s *Status) { s.NextTry = at })
 		case at := <-m.wake:
 			if probing = false; away {
 				timer.Reset(time.Until(at))
+				r.update(func(s *Status) { s.NextTry = at })
 			}
 		case <-ctx.Done():
 			return

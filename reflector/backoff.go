@@ -14,6 +14,9 @@ import (
 // enough to part a herd, and each pause is still longer than the one before.
 var defaultBackoff = wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second}
 
+// maxFactor bounds the growth of pauses from one to the next.
+const maxFactor = 1000
+
 // backoff is the one pacer of a reflector. It belongs to the goroutine that
 // runs.
 type backoff struct {
@@ -25,8 +28,13 @@ func newBackoff(b wait.Backoff) (*backoff, error) {
 	if b == (wait.Backoff{}) {
 		b = defaultBackoff
 	}
-	if b.Duration <= 0 || b.Factor < 0 || b.Jitter < 0 || b.Steps < 0 || b.Cap < 0 {
+	if b.Duration <= 0 || !(b.Jitter >= 0) || b.Steps < 0 || b.Cap < 0 {
 		return nil, fmt.Errorf("%w back-off %+v: the duration must be positive, nothing may be negative", ErrInvalid, b)
+	}
+	// With others the pauses would shrink to nothing, or grow beyond all numbers and
+	// then be none.
+	if b.Factor != 0 && !(b.Factor >= 1 && b.Factor <= maxFactor) {
+		return nil, fmt.Errorf("%w back-off %+v: the factor must be 0, or from 1 to %d", ErrInvalid, b, maxFactor)
 	}
 	if b.Cap == 0 {
 		b.Cap = max(defaultBackoff.Cap, b.Duration)

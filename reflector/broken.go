@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -195,12 +196,15 @@ func (r *Reflector[T]) mendAll(ctx context.Context, getter Getter[T]) {
 			return
 		}
 		// One that breaks meanwhile is due no sooner than after minMend.
-		if sleep(ctx, time.Now().Add(max(mendGap, min(time.Until(at), minMend)))); ctx.Err() != nil || time.Until(at) > 0 {
+		if sleep(ctx, time.Now().Add(max(mendGap, min(time.Until(at), minMend)))); ctx.Err() != nil || time.Until(at) > 0 || r.Status().State != Watching {
 			continue
 		}
 		reading, cancel := context.WithTimeout(ctx, mendTimeout)
 		it, err := getter.Get(reading, key)
 		cancel()
+		if seconds, asked := apierrors.SuggestsClientDelay(err); asked {
+			sleep(ctx, time.Now().Add(time.Duration(seconds)*time.Second))
+		}
 		if errors.Is(err, errors.ErrUnsupported) {
 			r.broken.giveUp()
 			return

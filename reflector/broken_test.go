@@ -3,6 +3,8 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -271,4 +273,54 @@ func TestANudgeIsNoSoonerThanTheServerAsks(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestAnObjectThatWasReplacedByABrokenOneIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{
+			onList: func(n int, _ metav1.ListOptions) ([]Item[object], Page, error) {
+				if n == 0 {
+					return []Item[object]{obj("a", "u1", "5"), obj("b", "u2", "6")}, Page{Version: "10"}, nil
+				}
+				return []Item[object]{garbage("a", "u9", "15"), garbage("b", "u2", "16")}, Page{Version: "20"}, nil
+			},
+			onWatch: expiring(1),
+		}
+		g := newRig(t, s, Options[object]{Streaming: StreamingNever})
+		g.during(2*time.Minute, func() {
+			wantLines(t, "held", g.sink.holds(), "b@6")
+			if n := g.Status().Broken; n != 2 {
+				t.Errorf("%d are broken", n)
+			}
+		})
+	})
+}
+
+func TestBrokenObjectsAreNotReadWhileTheServerIsAwayOrAsksForAPause(t *testing.T) {
+	asks := status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	asks.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 600}
+	for name, test := range map[string]struct {
+		onWatch func(int, metav1.ListOptions) ([]act, error)
+		most    int
+	}{
+		"away": {refusing(io.ErrUnexpectedEOF), 0},
+		"busy": {nil, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var items []Item[object]
+				for i := range 20 {
+					items = append(items, garbage(fmt.Sprint(i), "u", "5"))
+				}
+				s := &script{onList: listed("10", items...), onWatch: test.onWatch,
+					onGet: func(int, types.NamespacedName) (Item[object], error) { return Item[object]{}, asks }}
+				g := newRig(t, s, Options[object]{Streaming: StreamingNever})
+				g.during(time.Hour, func() {
+					if n := len(s.asked("GET")); n > test.most {
+						t.Errorf("read %d times in an hour", n)
+					}
+				})
+			})
+		})
+	}
 }

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,4 +191,89 @@ func TestASinkThatRefusesAPartEndsTheRun(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAStateThatMayBeOlderIsNotPushedInParts(t *testing.T) {
+	// After the watch has expired, the server has gone back to a state that had
+	// objects which were deleted since.
+	old := []Event[object]{event(deltafifo.Added, "x", "u7", "7"), event(deltafifo.Added, "y", "u8", "8"), event(deltafifo.Added, "z", "u9", "9")}
+	items := []Item[object]{old[0].Item, old[1].Item, old[2].Item}
+	s := &script{onWatch: expiring(1), onStream: nth(
+		[]act{send(event(deltafifo.Added, "a", "u1", "15"), end("100")), fail(errExpired).wait(time.Minute)},
+		[]act{send(old...), send(end("50"))})}
+	listing := func(n int, opts metav1.ListOptions) ([]Item[object], Page, error) {
+		switch {
+		case n == 0:
+			return []Item[object]{obj("a", "u1", "15")}, Page{Version: "100"}, nil
+		case opts.Continue != "":
+			return items[2:], Page{}, nil
+		}
+		return items[:2], Page{Version: "50", Continue: "z"}, nil
+	}
+	for name, source := range map[string]*script{"streamed": s, "listed": {onWatch: expiring(1), onList: listing}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newRig(t, source, Options[object]{RelistBudget: 1})
+				g.during(2*time.Minute, func() {
+					wantLines(t, "pushed", g.sink.took(), "Replaced@100[Added a/u1@15]",
+						"Replaced@50[Deleted a/u1@50? Added x/u7@7 Added y/u8@8 Added z/u9@9]")
+					if st := g.Status(); st.Epoch != 1 {
+						t.Errorf("status: %+v", st)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestAServerThatGoesBackBehindAPartIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudgeted()
+		b.cut = true
+		// The list at 200 breaks off after a part of it; the next is at 120.
+		whole := b.onList
+		b.onList = func(n int, opts metav1.ListOptions) ([]Item[object], Page, error) {
+			if n < 18 {
+				return whole(n, opts)
+			}
+			return b.old[:50], Page{Version: "120"}, nil
+		}
+		g := newRig(t, &b.script, Options[object]{Streaming: StreamingNever, PageSize: 10, RelistBudget: 25})
+		g.sink.loose = true
+		g.during(5*time.Minute, func() {
+			var want []string
+			for _, it := range b.old[:50] {
+				want = append(want, it.Key.Name+"@5")
+			}
+			wantLines(t, "held", g.sink.holds(), want...)
+			if st := g.Status(); st.Epoch != 1 || st.Version != "120" || st.Mixed {
+				t.Errorf("status: %+v", st)
+			}
+		})
+	})
+}
+
+func TestAMixtureIsDeletedWhenItsResourceIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudgeted()
+		whole := b.onList
+		b.onList = func(n int, opts metav1.ListOptions) ([]Item[object], Page, error) {
+			if n >= 17 {
+				return nil, Page{}, status(http.StatusNotFound, metav1.StatusReasonNotFound)
+			}
+			return whole(n, opts)
+		}
+		g := newRig(t, &b.script, Options[object]{Streaming: StreamingNever, PageSize: 10, RelistBudget: 25, NotServed: DeleteObjects})
+		g.during(5*time.Minute, func() {
+			// As a state: by its version alone, a delete at 100 is older than what
+			// was taken from the list at 200.
+			last := g.sink.deltas[len(g.sink.deltas)-1]
+			if last.Type != deltafifo.Replaced || last.Version != "100" || len(last.Items) != 100 {
+				t.Errorf("the last push is %s at %s with %d items", last.Type, last.Version, len(last.Items))
+			}
+			if st := g.Status(); len(g.sink.holds()) != 0 || st.Mixed || st.State != NotServed {
+				t.Errorf("%d are held, %+v", len(g.sink.holds()), st)
+			}
+		})
+	})
 }

@@ -62,6 +62,9 @@ func (e *VersionError) Unwrap() []error {
 // afterwards that it is one: a wait that begins later lasts until the server
 // gets as far again, or ctx ends.
 func (r *Reflector[T]) WaitForVersion(ctx context.Context, version string) error {
+	if ctx == nil {
+		return r.notReached(version, fmt.Errorf("%w context: it is nil", ErrInvalid))
+	}
 	done := make(chan error, 1)
 	if r.unversioned {
 		done <- ErrIncomparable

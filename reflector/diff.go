@@ -14,8 +14,11 @@ type diff[T any] struct {
 	// an older object. It is off where versions mean nothing, and where the
 	// server itself went back in time.
 	trust bool
-	// budget bounds what is kept, if it is not 0.
+	// budget bounds what is kept, if it is not 0. Nothing is given away before
+	// the state is known to be ahead of version since, which is that of known.
 	budget int
+	since  string
+	ahead  bool
 	// seen holds each key that the state has: its place in kept, or notKept.
 	seen map[types.NamespacedName]int
 	kept []deltafifo.Delta[T]
@@ -56,8 +59,17 @@ func (d *diff[T]) wants(it *Item[T]) bool {
 	return true
 }
 
+// at tells that something in the state, or all of it, is of version.
+func (d *diff[T]) at(version string) {
+	if d.budget > 0 && !d.ahead {
+		order, ok := compareVersions(version, d.since)
+		d.ahead = ok && order > 0
+	}
+}
+
 // keep takes the state of an object that is wanted.
 func (d *diff[T]) keep(it *Item[T], version string) {
+	d.at(version)
 	delta := deltafifo.Delta[T]{Type: deltafifo.Added, Key: it.Key, UID: it.UID, Version: version, Object: it.Object}
 	if place, again := d.seen[it.Key]; again && place != notKept {
 		d.kept[place] = delta
@@ -91,8 +103,20 @@ func (d *diff[T]) has(key types.NamespacedName) bool {
 // len is the number of objects in the state.
 func (d *diff[T]) len() int { return len(d.seen) }
 
-// over reports whether more is kept than may be.
-func (d *diff[T]) over() bool { return d.budget > 0 && len(d.kept) > d.budget }
+// over reports whether more is kept than may be, of a state that is no older than
+// what is held.
+func (d *diff[T]) over() bool { return d.ahead && len(d.kept) > d.budget }
+
+// newest returns the highest version that was given away in parts, or since.
+func (d *diff[T]) newest(part []deltafifo.Delta[T]) string {
+	newest := d.since
+	for i := range part {
+		if order, ok := compareVersions(part[i].Version, newest); ok && order > 0 {
+			newest = part[i].Version
+		}
+	}
+	return newest
+}
 
 // part returns the changes so far, without what is missing, and keeps them no
 // more. Before the next object comes, known must show them.

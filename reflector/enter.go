@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"heliograph.example/internal/panics"
 )
 
 // lastingTrouble is the number of failures in a row after which they are trouble
@@ -61,28 +63,42 @@ func (r *Reflector[T]) enter(ctx context.Context, t transition) {
 	}
 	told := r.snapshot()
 	subscribers := r.subscribers
-	level, tell := r.logs.judge(&told)
+	level, news := r.logs.judge(&told)
 	r.mu.Unlock()
 
-	if tell || klog.FromContext(ctx).V(4).Enabled() {
-		if !tell {
+	if news || klog.FromContext(ctx).V(4).Enabled() {
+		if !news {
 			level = 4
 		}
 		klog.FromContext(ctx).V(level).Info("Reflector", "resource", told.Name, "state", told.State,
 			"reason", told.Reason, "version", told.Version, "tries", told.Tries, "class", told.Class, "err", t.err)
 	}
 	if r.opts.OnTransition != nil {
-		r.opts.OnTransition(told)
+		tell(ctx, r.opts.OnTransition, told)
 	}
 	for _, f := range subscribers {
-		(*f)(told)
+		tell(ctx, *f, told)
 	}
+}
+
+// tell calls a function of the user. Its panic must not end the reading.
+func tell[A any](ctx context.Context, f func(A), about A) {
+	defer func() {
+		if value := recover(); value != nil {
+			klog.FromContext(ctx).Error(panics.New(value), "A function that was to be told panicked", "about", about)
+		}
+	}()
+	f(about)
 }
 
 // recover ends a run of failures.
 func (r *Reflector[T]) recover(ctx context.Context) {
 	r.mu.Lock()
 	s := &r.status
+	if s.State != Watching {
+		r.mu.Unlock() // the timer of a watch that has ended just then
+		return
+	}
 	tries, since, level := s.Tries, s.FailingSince, 2
 	if r.logs.trouble != "" {
 		level = 0

@@ -169,3 +169,35 @@ func TestWhatEndsOnThisSideIsStopped(t *testing.T) {
 		}
 	}
 }
+
+func TestAPanicOfWhoIsToldEndsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{onList: listed("10", garbage("a", "u1", "5"))}
+		r, err := New[object](s, newRecorder(t), Options[object]{
+			Streaming:     StreamingNever,
+			OnTransition:  func(Status) { panic("transition") },
+			OnObjectError: func(*ObjectError) { panic("object") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		r.Subscribe(func(Status) { panic("subscriber") })
+		r.Subscribe(func(Status) { told++ })
+		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), klog.New(nil)), time.Minute)
+		defer cancel()
+		if err := r.Run(ctx); err != nil || told != 4 || !r.Status().Synced {
+			t.Errorf("%v, told %d times, %s", err, told, r.Status())
+		}
+	})
+}
+
+func TestANilContextIsRefused(t *testing.T) {
+	g := newRig(t, &script{}, Options[object]{})
+	var none context.Context
+	for name, err := range map[string]error{"Run": g.Run(none), "ListAndWatch": g.ListAndWatch(none), "WaitForVersion": g.WaitForVersion(none, "1")} {
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -39,6 +39,7 @@ var (
 	errNoVersion = errors.New("the server gave no resource version to resume from")
 	errCut       = errors.New("the answer broke off")
 	errWentBack  = errors.New("the server went back in time")
+	errStale     = errors.New("the server has moved on, and the watches tell nothing")
 )
 
 // Stage names the step at which an object could not be used.

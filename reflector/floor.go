@@ -58,7 +58,7 @@ func (r *Reflector[T]) unfit(ctx context.Context, version string) (transition, b
 // older, the server has the last word: the sink sees a Replaced with a lower
 // version, and from then on versions count anew.
 func (r *Reflector[T]) wentBack(ctx context.Context, version string) (transition, bool) {
-	if order, ok := compareVersions(version, r.version); r.doubt || !ok || order >= 0 {
+	if order, ok := compareVersions(version, r.highest()); r.doubt || !ok || order >= 0 {
 		return transition{}, false
 	}
 	return r.failed(Starting, r.distrust(ctx, version), errWentBack), true
@@ -67,8 +67,8 @@ func (r *Reflector[T]) wentBack(ctx context.Context, version string) (transition
 // distrust has the state read without comparing, because the server answers with
 // a version that is lower than what it gave before. It returns the reason.
 func (r *Reflector[T]) distrust(ctx context.Context, version string) string {
-	reason := fmt.Sprintf("the server went back from version %s to %s", r.version, version)
-	klog.FromContext(ctx).Info("The server went back in time", "resource", r.opts.Name, "from", r.version, "to", version)
+	reason := fmt.Sprintf("the server went back from version %s to %s", r.highest(), version)
+	klog.FromContext(ctx).Info("The server went back in time", "resource", r.opts.Name, "from", r.highest(), "to", version)
 	r.doubt, r.mustList, r.why = true, true, reason
 	return reason
 }

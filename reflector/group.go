@@ -87,9 +87,11 @@ type turn struct {
 	group  *Group
 	member *member
 	// ready is closed when it is had.
-	ready    chan struct{}
-	once     sync.Once
+	ready chan struct{}
+	once  sync.Once
+	// The group's lock guards these: patience looks whether something comes.
 	patience *time.Timer
+	stopped  bool
 }
 
 // turn waits for the right to read a state. waiting is called if that takes time.
@@ -148,7 +150,9 @@ func (t *turn) watch(count func() uint64) {
 		last = now
 		t.group.mu.Lock()
 		defer t.group.mu.Unlock()
-		t.patience.Reset(turnPatience)
+		if !t.stopped {
+			t.patience.Reset(turnPatience)
+		}
 	})
 }
 
@@ -160,7 +164,7 @@ func (t *turn) stop() {
 	t.done()
 	t.group.mu.Lock()
 	defer t.group.mu.Unlock()
-	if t.patience != nil {
+	if t.stopped = true; t.patience != nil {
 		t.patience.Stop()
 	}
 }

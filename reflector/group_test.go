@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -268,4 +269,61 @@ func TestABadGroupIsRefused(t *testing.T) {
 	if _, err := NewGroup(-1); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
+}
+
+func TestTheNextTryIsTruthfulWhileAGroupTriesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &town{}
+		s.away.Store(true)
+		all, stop := s.settle(t, 50, newGroup(t, 0))
+		defer stop()
+		time.Sleep(20*time.Second + time.Millisecond)
+		synctest.Wait()
+		for _, r := range all {
+			if st := r.Status(); st.State == BackingOff && st.NextTry.Before(time.Now()) {
+				t.Errorf("the next try was %v ago", time.Since(st.NextTry))
+			}
+		}
+	})
+}
+
+func TestOnlyAServerThatWasNotReachedIsAway(t *testing.T) {
+	asks := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	asks.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 30}
+	gone := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	for name, test := range map[string]struct {
+		err  error
+		away bool
+	}{"asks for a pause": {asks, false}, "is gone": {gone, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// The watch was opened; what fails is the proof that follows its silence.
+				s := &script{onList: listed("10"), onWatch: nth(bookmarks(10, 2), nil), onProof: func(int) (string, error) { return "", test.err }}
+				group := newGroup(t, 0)
+				g := newRig(t, s, Options[object]{Streaming: StreamingNever, Group: group, WatchTimeout: time.Hour})
+				g.during(8*time.Minute, func() {
+					if len(s.asked("PROOF")) != 1 || group.away.Load() != test.away {
+						t.Errorf("asked %v, away %v", s.asked(), group.away.Load())
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestATurnThatHasEndedIsNotWatchedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := newGroup(t, 1).turn(t.Context(), &member{}, nil)
+		looks := 0
+		turn.watch(func() uint64 {
+			if looks++; looks == 2 {
+				turn.stop() // it ends while somebody looks
+			}
+			return uint64(looks)
+		})
+		time.Sleep(time.Minute)
+		if looks != 2 {
+			t.Errorf("looked %d times", looks)
+		}
+	})
 }

@@ -88,7 +88,7 @@ func TestTheFirstStateFallsFromStreamToPages(t *testing.T) {
 	}, {
 		name:     "a busy server says for how long",
 		onStream: refusing(retryAfter),
-		streams:  3, after: 14 * time.Second, before: 14 * time.Second,
+		streams:  3, after: 21 * time.Second, before: 21 * time.Second,
 		reason: "TooManyRequests",
 	}, {
 		name:     "a server that cannot be reached is asked three times",
@@ -315,6 +315,43 @@ func TestAPageThatDoesNotComeIsGivenUp(t *testing.T) {
 			if st := g.Status(); st.Class != ClassUnreachable || st.Tries != 1 {
 				t.Errorf("status: %+v", st)
 			}
+		})
+	})
+}
+
+func TestAListAfterBusyStreamsIsNoSoonerThanTheServerAsks(t *testing.T) {
+	asks := status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	asks.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 30}
+	internal := status(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	internal.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 30}
+	for name, test := range map[string]struct {
+		refusal error
+		at      time.Duration
+	}{"busy": {asks, 90 * time.Second}, "broken": {internal, 30 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{onList: listed("10"), onStream: refusing(test.refusal)}
+				g := newRig(t, s, Options[object]{})
+				g.during(3*time.Minute, func() {
+					if lists := s.asked("LIST"); len(lists) != 1 || lists[0].at != test.at {
+						t.Errorf("asked %+v", s.asked())
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestASlowTransformIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var acts []Event[object]
+		for i := range 20 {
+			acts = append(acts, event(deltafifo.Added, fmt.Sprint(i), fmt.Sprint(i), "5"))
+		}
+		s := &script{onStream: always(send(acts...), send(end("10")))}
+		g := newRig(t, s, Options[object]{Transform: func(o object) (object, error) { time.Sleep(time.Second); return o, nil }})
+		g.during(time.Minute, func() {
+			wantLines(t, "asked", s.asked(), "STREAM()")
 		})
 	})
 }

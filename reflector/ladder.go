@@ -58,10 +58,14 @@ func (l *Ladder) climb() (stream, probe bool) {
 	return true, true
 }
 
-// fell tells that pages have worked where streaming did not.
-func (l *Ladder) fell(reason string) {
+// fell tells that pages have worked where streaming did not, in a probe or not. Many
+// who began to stream together and fell together have learned one thing, not many.
+func (l *Ladder) fell(reason string, probe bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.pages != "" && !probe {
+		return
+	}
 	l.period = min(max(firstProbe, 2*l.period), maxProbe)
 	l.pages, l.probe = reason, time.Now().Add(l.period)
 }
@@ -118,7 +122,7 @@ func (l *ladder) worked(streamed bool) {
 	case streamed:
 		l.shared.rose()
 	case l.fallen != "" && l.lasting:
-		l.shared.fell(l.fallen)
+		l.shared.fell(l.fallen, l.probing)
 	}
 	l.fallen, l.lasting, l.probing, l.early, l.busy = "", false, false, 0, 0
 }

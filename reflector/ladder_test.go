@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,4 +128,20 @@ func TestAListThatIsAsOldAsWhatHasExpiredDoesNotLoop(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestManyWhoFallTogetherHaveLearnedOneThing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ladder := &Ladder{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range 20 {
+			g := newRig(t, &script{onStream: always(send(event(deltafifo.Added, "a", "u1", "5"))), onList: listed("10")}, Options[object]{Ladder: ladder})
+			go func() { _ = g.Run(ctx) }()
+		}
+		time.Sleep(11 * time.Minute)
+		if stream, probe := ladder.climb(); !stream || !probe {
+			t.Error("no probe after ten minutes")
+		}
+	})
 }

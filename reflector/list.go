@@ -79,11 +79,12 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 		if err != nil {
 			return "", err
 		}
-		if err := r.relieve(ctx, d); err != nil {
-			return "", err
-		}
 		if opts.Continue == "" {
 			version = page.Version
+			d.at(version)
+		}
+		if err := r.relieve(ctx, d); err != nil {
+			return "", err
 		}
 		if page.Continue == "" {
 			return version, nil

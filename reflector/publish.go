@@ -20,20 +20,30 @@ func (r *Reflector[T]) compare(ctx context.Context) (*diff[T], error) {
 	// Nothing of the first state may be seen before all of it, and a state that
 	// cannot be compared is no difference.
 	if d.trust && r.published && hasVersion(r.version) {
-		d.budget = r.opts.relistBudget(known.Len())
+		d.budget, d.since = r.opts.relistBudget(known.Len()), r.highest()
 	}
 	return d, nil
+}
+
+// highest returns the highest version of which the sink may hold something.
+func (r *Reflector[T]) highest() string {
+	if r.mixed != "" {
+		return r.mixed
+	}
+	return r.version
 }
 
 // relieve pushes what a state has changed so far, if that is more than the
 // budget. Until the state is complete, the sink holds a mixture, of which it is
 // told no more than the version before: a list that breaks off now is followed by
-// one that is compared with the mixture.
+// one that is compared with the mixture. A state that may be older than what is held
+// is not pushed in parts: whether to follow it is decided when its version is known.
 func (r *Reflector[T]) relieve(ctx context.Context, d *diff[T]) error {
 	if !d.over() {
 		return nil
 	}
 	part := d.part()
+	r.mixed = d.newest(part)
 	r.report.Parts++
 	r.report.Changes += len(part)
 	r.update(func(s *Status) { s.Mixed = true })
@@ -60,7 +70,8 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 			return
 		}
 	}
-	if it.Key.Name != "" {
+	// What is held stays, if it is an older state of the same object.
+	if uid, _, held := d.known.Lookup(it.Key); it.Key.Name != "" && (!held || it.UID == "" || uid == it.UID) {
 		d.mark(it.Key)
 	}
 	r.reject(ctx, it, err)
@@ -72,11 +83,11 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
 		return r.sinkError(err)
 	}
-	before := r.version
+	before := r.highest()
 	if order, ok := compareVersions(version, before); ok && order < 0 {
 		r.update(func(s *Status) { s.Epoch++ })
 	}
-	r.version, r.mustList, r.doubt, r.published = version, false, false, true
+	r.version, r.mixed, r.mustList, r.doubt, r.published = version, "", false, false, true
 	if !hasVersion(version) {
 		// No watch from here can tell what was deleted meanwhile.
 		r.version, r.mustList, r.why = "", true, "there is no version to resume from"

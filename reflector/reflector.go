@@ -28,7 +28,10 @@ type Reflector[T any] struct {
 	order   *order
 	live    *live[T] // a stream that goes on as the watch
 	version string   // all changes up to it were pushed
-	retry   State    // where to go after a pause
+	// mixed is not empty while only a part of a later state was pushed: the
+	// highest version in it.
+	mixed string
+	retry State // where to go after a pause
 	// deltas is an empty slice for the next delivery of a watch.
 	deltas []deltafifo.Delta[T]
 	// mustList is set while no watch can bridge the way from version, why says
@@ -134,6 +137,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 // Run may be called again after it has returned. It then goes on with a watch
 // from the last version, and lists again only if that is no longer possible.
 func (r *Reflector[T]) Run(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("%w context for %s: it is nil", ErrInvalid, r.opts.Name)
+	}
 	return r.run(ctx, false)
 }
 
@@ -146,6 +152,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // The next call starts the next round, and waits first if the last one calls for
 // a pause: a loop around ListAndWatch needs no pace of its own.
 func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("%w context for %s: it is nil", ErrInvalid, r.opts.Name)
+	}
 	if err := r.run(ctx, true); err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (r *Reflector[T]) quiet(err error, was watched) (transition, bool) {
 func (r *Reflector[T]) prove(ctx context.Context) transition {
 	s := &r.silence
 	why := s.suspicion
-	s.suspicion = ""
+	s.suspicion, r.opened = "", false
 	r.update(func(s *Status) { s.Proofs++ })
 	page, err := r.page(ctx, metav1.ListOptions{Limit: 1}, func(*Item[T]) {})
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Reflector[T]) prove(ctx context.Context) transition {
 		s.relist, s.regular = true, false
 		r.mustList, r.why = true, fmt.Sprintf("%d watches were silent from version %s, while the server has come to %s",
 			s.rows, r.version, page.Version)
-		return transition{to: Starting, reason: r.why, restart: true}
+		return transition{to: Starting, reason: r.why, err: errStale, restart: true}
 	default:
 		s.away = false
 	}

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -202,5 +203,15 @@ func TestAnEventOfAnOldEpochIsNotMistaken(t *testing.T) {
 				t.Errorf("status: %+v", st)
 			}
 		})
+	})
+}
+
+func TestARoundThatSilenceEndsHasAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{onList: listed("10"), onWatch: nth([]act{eof().wait(5 * time.Minute)}), onProof: versions("11")}
+		g := newRig(t, s, Options[object]{Streaming: StreamingNever})
+		if err := g.ListAndWatch(t.Context()); !errors.Is(err, errStale) {
+			t.Errorf("the round ended with %v", err)
+		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // run goes from state to state until the end of ctx, of the sink, or, if only
@@ -114,7 +116,7 @@ func (r *Reflector[T]) to(state State) transition {
 // failed waits before the next try, which is that of retry.
 func (r *Reflector[T]) failed(retry State, reason string, err error) transition {
 	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: r.backoff.next(err)}
-	if r.isAway(err) {
+	if _, asked := apierrors.SuggestsClientDelay(err); !asked && r.isAway(err) {
 		r.opts.Group.lost()
 	}
 	class := classify(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -82,7 +83,10 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 				d.forget(event.Key)
 			default:
 				settled = settled || event.Type == deltafifo.Updated || d.has(event.Key)
-				r.collect(ctx, d, &event.Item)
+				met := d.len()
+				if r.collect(ctx, d, &event.Item); d.len() > met && !settled {
+					l.patience.touch() // a slow transform is not the server's silence
+				}
 			}
 		}
 		r.report.Objects = d.len()
@@ -140,8 +144,13 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 	return t
 }
 
-// fall turns to pages. lasting tells whether the reason will hold the next time.
+// fall turns to pages: at once, unless the server has asked for a pause. lasting
+// tells whether the reason will hold the next time.
 func (r *Reflector[T]) fall(err error, lasting bool) transition {
 	r.ladder.fall(err.Error(), lasting)
-	return transition{to: Listing, reason: "streaming: " + err.Error(), err: err, failed: true}
+	reason := "streaming: " + err.Error()
+	if _, asked := apierrors.SuggestsClientDelay(err); asked {
+		return r.failed(Listing, reason, err)
+	}
+	return transition{to: Listing, reason: reason, err: err, failed: true}
 }

@@ -57,7 +57,7 @@ func (r *Reflector[T]) reject(ctx context.Context, it *Item[T], err error) {
 	}
 	r.update(func(s *Status) { s.ObjectErrors++ })
 	if r.opts.OnObjectError != nil {
-		r.opts.OnObjectError(problem)
+		tell(ctx, r.opts.OnObjectError, problem)
 		return
 	}
 	klog.FromContext(ctx).Error(problem, "An object cannot be used", "resource", r.opts.Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -322,6 +323,10 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"back-off cap":      {Backoff: wait.Backoff{Duration: time.Second, Cap: -1}},
 		"back-off jitter":   {Backoff: wait.Backoff{Duration: time.Second, Jitter: -1}},
 		"back-off factor":   {Backoff: wait.Backoff{Duration: time.Second, Factor: -1}},
+		"a shrinking pause": {Backoff: wait.Backoff{Duration: time.Second, Factor: 0.5}},
+		"no number":         {Backoff: wait.Backoff{Duration: time.Second, Factor: math.NaN()}},
+		"a pause past all":  {Backoff: wait.Backoff{Duration: time.Second, Factor: math.Inf(1)}},
+		"no jitter either":  {Backoff: wait.Backoff{Duration: time.Second, Jitter: math.NaN()}},
 		"back-off steps":    {Backoff: wait.Backoff{Duration: time.Second, Steps: -1}},
 	} {
 		if _, err := New[object](&script{}, newRecorder(t), opts); !errors.Is(err, ErrInvalid) {
