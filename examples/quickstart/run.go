@@ -158,7 +158,7 @@ func (w walker) play(ctx context.Context, opts options) error {
 		return err
 	}
 	if w.server != nil {
-		w.step("the server drops the watch on Deployments and refuses the next: what happens now is missed")
+		w.step("the server drops the watch on Deployments and refuses others: what happens now is missed")
 		if err := w.interrupt(schema.GroupResource{Group: "apps", Resource: "deployments"}); err != nil {
 			return err
 		}
@@ -168,12 +168,18 @@ func (w walker) play(ctx context.Context, opts options) error {
 		return err
 	}
 	w.step("the server forgets its history: the watch on Deployments will meet a 410")
-	return w.server.Compact(ctx)
+	if err := w.server.Compact(ctx); err != nil {
+		return err
+	}
+	w.faults.Clear()
+	return nil
 }
 
-// interrupt ends the watches on a resource and answers the next one with 503.
+// interrupt ends the watches on a resource and refuses others with 503 until the
+// faults are cleared. To refuse a number of them would not do: on a slow machine
+// the last retry could come while the history is still there.
 func (w walker) interrupt(resource schema.GroupResource) error {
-	if err := w.faults.Add(fault.Fault{Verb: "watch", Resource: resource, Times: 1, Code: http.StatusServiceUnavailable}); err != nil {
+	if err := w.faults.Add(fault.Fault{Verb: "watch", Resource: resource, Code: http.StatusServiceUnavailable}); err != nil {
 		return err
 	}
 	w.server.DropWatches(resource)
