@@ -203,7 +203,7 @@ func TestAnInformerReadsOnlyWhatItsShapeWants(t *testing.T) {
 
 func strip(m *corev1.ConfigMap) (*corev1.ConfigMap, error) { m.Data = nil; return m, nil }
 
-func TestForRefusesToShareWithAnotherTransform(t *testing.T) {
+func TestForRefusesToShareWithAnotherTransformOrShape(t *testing.T) {
 	f := newFactory(t, serve(t))
 	for n, o := range []informer.Options[*corev1.ConfigMap]{{Transform: strip}, {Transform: strip}} {
 		if _, err := informer.For(t.Context(), f, o); err != nil {

@@ -63,7 +63,7 @@ var reportsOfTheFirstState = []fieldReport{
 		symptom:  "The same, and the server says how long to wait",
 		faults:   []fault.Fault{{Streaming: true, Code: 429, RetryAfter: 5 * time.Second}},
 		requests: "3 stream, 1 list, 1 watch",
-		pauses:   []span{exactly(5 * time.Second), exactly(5 * time.Second), exactly(0), exactly(0)},
+		pauses:   []span{exactly(5 * time.Second), exactly(5 * time.Second), exactly(5 * time.Second), exactly(0)},
 	},
 	{
 		number:  5,

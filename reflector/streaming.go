@@ -144,12 +144,13 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 	return t
 }
 
-// fall turns to pages: at once, unless the server has asked for a pause. lasting
-// tells whether the reason will hold the next time.
+// fall turns to pages: at once, unless the server has asked for a pause, and not
+// because its cache is behind: a list reads past that. lasting tells whether the
+// reason will hold the next time.
 func (r *Reflector[T]) fall(err error, lasting bool) transition {
 	r.ladder.fall(err.Error(), lasting)
 	reason := "streaming: " + err.Error()
-	if _, asked := apierrors.SuggestsClientDelay(err); asked {
+	if _, asked := apierrors.SuggestsClientDelay(err); asked && classify(err) != ClassTooLarge {
 		return r.failed(Listing, reason, err)
 	}
 	return transition{to: Listing, reason: reason, err: err, failed: true}
