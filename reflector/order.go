@@ -1,6 +1,10 @@
 package reflector
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // verdict says what to do with an event.
 type verdict uint8
@@ -15,6 +19,9 @@ const (
 	late
 	// lost might be either: it is too old to tell.
 	lost
+	// overtaken is a replay, or belongs to a streaming list whose end came
+	// before it: what the sink holds decides.
+	overtaken
 )
 
 // memory is the number of events that order remembers: far more than any
@@ -32,6 +39,9 @@ type order struct {
 	floor, last string
 	// unversioned lets everything pass: versions mean nothing.
 	unversioned bool
+	// streamed says that floor is the end of a streaming list, and that this
+	// watch is the rest of that stream.
+	streamed bool
 	// recent are the last events passed, as a ring once it is full, and
 	// forgotten is the highest version that has fallen out of it.
 	recent    []passed
@@ -66,6 +76,9 @@ func (o *order) judge(key types.NamespacedName, version string) verdict {
 // behind judges an event that is not ahead of the clock.
 func (o *order) behind(key types.NamespacedName, version string) verdict {
 	if above, _ := compareVersions(version, o.floor); above <= 0 {
+		if o.streamed && o.forgotten == "" && !o.hasPassed(key) {
+			return overtaken
+		}
 		return replayed
 	}
 	if o.forgotten != "" {
@@ -84,6 +97,11 @@ func (o *order) behind(key types.NamespacedName, version string) verdict {
 	}
 	o.remember(key, version)
 	return late
+}
+
+// hasPassed reports whether one of the recent events was about key.
+func (o *order) hasPassed(key types.NamespacedName) bool {
+	return slices.ContainsFunc(o.recent, func(p passed) bool { return p.key == key })
 }
 
 // bookmark moves the clock and reports whether it moved.

@@ -93,6 +93,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 		r.version, r.mustList, r.why = "", true, "there is no version to resume from"
 	}
 	r.order = r.newOrder()
+	r.order.streamed = r.report.Streamed
 	r.ladder.worked(r.report.Streamed)
 	r.restarts, r.short, r.stateAt = 0, 0, time.Now()
 	r.report.Changes += len(replaced.Items)

@@ -91,6 +91,12 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 			continue
 		}
 		verdict := r.order.judge(event.Key, event.Version)
+		if verdict == overtaken {
+			verdict, err = r.settle(ctx, event)
+		}
+		if err != nil {
+			break
+		}
 		if verdict == replayed {
 			skipped++
 			continue
@@ -126,6 +132,27 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 		r.stable(ctx)
 	}
 	return moved, err
+}
+
+// settle tells a replay of a streaming list from an object that it is missing
+// because a frame came after the end. The error is one of the sink.
+func (r *Reflector[T]) settle(ctx context.Context, event *Event[T]) (verdict, error) {
+	if event.Type == deltafifo.Deleted {
+		return replayed, nil
+	}
+	known, err := r.sink.Known(ctx)
+	if err != nil {
+		return lost, r.sinkError(err)
+	}
+	if _, version, held := known.Lookup(event.Key); held {
+		if order, ok := compareVersions(version, event.Version); ok && order >= 0 {
+			return replayed, nil
+		}
+	}
+	if _, broken := r.IsBroken(event.Key); broken {
+		return replayed, nil
+	}
+	return lost, nil
 }
 
 // reuse keeps the slice of a delivery for the next one, without what it held. It

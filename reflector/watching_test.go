@@ -309,6 +309,28 @@ func TestAnEventTooLateToBePlacedLeadsToAList(t *testing.T) {
 	})
 }
 
+func TestAnInitialEventThatComesAfterTheEndOfItsListIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := []Event[object]{event(deltafifo.Added, "a", "u1", "5"), event(deltafifo.Added, "b", "u2", "6")}
+		s := &script{onStream: func(n int, _ metav1.ListOptions) ([]act, error) {
+			if n == 0 {
+				return []act{send(all[0], end("10"), all[0], all[1])}, nil
+			}
+			return []act{send(all[0], all[1], end("12"), all[1], all[0])}, nil
+		}}
+		g := newRig(t, s, Options[object]{})
+		g.during(time.Minute, func() {
+			wantLines(t, "held", g.sink.holds(), "a@5", "b@6")
+			if n := len(s.asked("STREAM")); n != 2 {
+				t.Errorf("%d streaming lists", n)
+			}
+			if st := g.Status(); st.Replayed != 3 {
+				t.Errorf("status: %+v", st)
+			}
+		})
+	})
+}
+
 func TestVersionsThatAreNoNumbersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{onList: listed("v-1", obj("a", "u1", "v-0")), onWatch: func(n int, _ metav1.ListOptions) ([]act, error) {
