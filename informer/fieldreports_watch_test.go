@@ -148,6 +148,7 @@ var reportsOfWatches = []fieldReport{
 	{
 		number:  31,
 		symptom: "The version of a quiet resource is too old by the time that its watch ends",
+		options: informer.Options[*corev1.ConfigMap]{Reflector: reflector.Options[*corev1.ConfigMap]{WatchTimeout: time.Hour}},
 		play: func(t *testing.T, s *stage) {
 			s.synced()
 			last := ""

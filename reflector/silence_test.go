@@ -215,3 +215,15 @@ func TestARoundThatSilenceEndsHasAnError(t *testing.T) {
 		}
 	})
 }
+
+func TestTheRenewalOfAStreamIsNoReasonForDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{onList: listed("10"), onStream: func(int, metav1.ListOptions) ([]act, error) {
+			return []act{send(event(deltafifo.Added, "a", "u1", "5"), end("10"))}, nil
+		}}
+		g := newRig(t, s, Options[object]{WatchTimeout: 5 * time.Minute})
+		// The stream is ended by this side after five minutes. That the next watch
+		// is silent for longer than SilenceTimeout means nothing without bookmarks.
+		g.during(10*time.Minute, func() { wantLines(t, "asked", s.asked(), "STREAM()", "WATCH(10)") })
+	})
+}

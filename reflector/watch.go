@@ -232,7 +232,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, was watched) t
 			return t
 		}
 	}
-	if class == ClassUnreachable && !errors.Is(err, io.EOF) {
+	if class == ClassUnreachable && !errors.Is(err, io.EOF) && !errors.Is(err, errRenewed) {
 		r.silence.away = true
 	}
 	switch {
