@@ -19,6 +19,7 @@ func TestSubscribersFollowTheReaderUntilTheyCancel(t *testing.T) {
 		if err := i.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the store has the state before the reader goes on to watch
 		stop()
 		n := len(states)
 		if n < 3 || states[0] != reflector.Starting || !slices.Contains(states, reflector.Watching) || states[n-1] != reflector.Stopped {
