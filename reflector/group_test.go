@@ -322,6 +322,7 @@ func TestATurnThatHasEndedIsNotWatchedAnyMore(t *testing.T) {
 			return uint64(looks)
 		})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if looks != 2 {
 			t.Errorf("looked %d times", looks)
 		}
