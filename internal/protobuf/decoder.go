@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"reflect"
 	"unsafe"
+
+	"heliograph.example/internal/sharing"
 )
 
 // Options of a [Decoder]. The zero value decodes everything and shares what is
@@ -32,12 +34,6 @@ type Options struct {
 }
 
 const (
-	defaultTableBytes = 8 << 20
-
-	// sweepEvery is after how many objects the tables forget what was not
-	// used meanwhile.
-	sweepEvery = 1 << 14
-
 	// maxDepth is how deep messages may be nested. The deepest type of
 	// Kubernetes has about a dozen.
 	maxDepth = 100
@@ -54,16 +50,14 @@ const (
 type Decoder struct {
 	plan     *plan
 	unshared bool
-	limit    int // bytes of the tables
 
 	seed       maphash.Seed
-	strings    stringTable
-	parts      partTable
+	tables     sharing.Tables[struct{}, part]
 	quantities []quantityEntry
 	int32s     []*int32
 	int64s     []*int64
 	bools      *[2]bool // false, true
-	trials     []trial
+	trials     []sharing.Trial
 
 	// State of the object that is being decoded.
 	sharing bool // values may come from and go to the tables
@@ -104,11 +98,7 @@ func NewDecoder(t reflect.Type, o Options) (*Decoder, error) {
 }
 
 func newDecoder(p *plan, o Options) *Decoder {
-	d := &Decoder{plan: p, unshared: o.Unshared, limit: o.TableBytes, seed: maphash.MakeSeed()}
-	if d.limit == 0 {
-		d.limit = defaultTableBytes
-	}
-	return d
+	return &Decoder{plan: p, unshared: o.Unshared, seed: maphash.MakeSeed(), tables: sharing.Tables[struct{}, part]{Limit: o.TableBytes}}
 }
 
 // Decode returns the object that raw encodes, a pointer of the type that
@@ -119,7 +109,7 @@ func newDecoder(p *plan, o Options) *Decoder {
 // The error is an [*Error]. After it the decoder can be used as before.
 func (d *Decoder) Decode(raw []byte) (any, error) {
 	if d.trials == nil {
-		d.trials = make([]trial, d.plan.ids)
+		d.trials = make([]sharing.Trial, d.plan.ids)
 	}
 	o := reflect.New(d.plan.typ)
 	d.sharing = !d.unshared
@@ -135,8 +125,8 @@ func (d *Decoder) Decode(raw []byte) (any, error) {
 		err.Type = o.Type()
 		return nil, err
 	}
-	if d.stats.Objects++; d.stats.Objects%sweepEvery == 0 {
-		d.sweep()
+	if d.stats.Objects++; d.stats.Objects%sharing.SweepEvery == 0 {
+		d.tables.Sweep()
 	}
 	return o.Interface(), nil
 }
@@ -149,40 +139,27 @@ func (d *Decoder) object(p unsafe.Pointer, raw []byte) *Error {
 // Stats may be called where Decode may.
 func (d *Decoder) Stats() Stats {
 	s := d.stats
-	s.Strings, s.Parts = d.strings.live, d.parts.live
-	s.Bytes = d.held() + len(d.trials)*int(unsafe.Sizeof(trial{})) + len(d.quantities)*int(unsafe.Sizeof(quantityEntry{}))
+	s.Strings, s.Parts = d.tables.Strings.Len(), d.tables.Parts.Len()
+	s.Bytes = d.tables.Held() + len(d.trials)*int(unsafe.Sizeof(sharing.Trial{})) + len(d.quantities)*int(unsafe.Sizeof(quantityEntry{}))
 	return s
 }
 
-func (d *Decoder) held() int { return d.strings.held() + d.parts.held() }
-
 func (d *Decoder) hash(b []byte) uint64 { return maphash.Bytes(d.seed, b) }
-
-// sweep makes the tables forget what was not used since the last time, and
-// everything if they are still half full: it is not worth looking for what to
-// keep.
-func (d *Decoder) sweep() {
-	d.strings.sweep()
-	d.parts.sweep()
-	if d.held() > d.limit/2 {
-		d.strings, d.parts = stringTable{}, partTable{}
-	}
-}
 
 // Sweep forgets what has not come again since the last time. Decode does so every
 // some ten thousand objects; call it when fewer come for a long time. A decoder that
 // is left with nothing takes as little as a new one. It may be called where Decode
 // may.
 func (d *Decoder) Sweep() {
-	if d.sweep(); d.strings.live == 0 && d.parts.live == 0 {
+	if d.tables.Sweep(); d.tables.Empty() {
 		d.trials, d.quantities = nil, nil
 	}
 }
 
-func (d *Decoder) evict() {
-	if d.held() > d.limit {
+// bound keeps the tables within their budget.
+func (d *Decoder) bound() {
+	if d.tables.Bound() {
 		d.stats.Evictions++
-		d.sweep()
 	}
 }
 
@@ -193,23 +170,29 @@ func (d *Decoder) string(id int, b []byte) string {
 		return ""
 	}
 	t := &d.trials[id]
-	if len(b) > maxString || !t.awake() {
+	if len(b) > sharing.MaxString || !t.Awake() {
 		d.spent += len(b)
 		return string(b)
 	}
 	d.stats.StringLookups++
 	hash := uint32(d.hash(b))
-	if s, ok := d.strings.find(hash, b); ok {
-		t.hits++
+	if s := d.tables.Strings.Find(hash, b); s != nil {
+		t.Hit()
 		d.stats.StringHits++
-		return s
+		return s.Text
 	}
-	t.miss(4)
+	t.Miss(4)
 	s := string(b)
 	d.spent += len(b)
-	d.strings.put(stringSlot{text: s, hash: hash})
-	d.evict()
+	d.tables.Strings.Put(hash, s, struct{}{})
+	d.bound()
 	return s
+}
+
+// A part is a decoded value that many objects may hold.
+type part struct {
+	value unsafe.Pointer
+	count int32 // elements, if it is a slice
 }
 
 // A lookup is what is remembered of a value between looking for it and having
@@ -226,18 +209,18 @@ type lookup struct {
 func (d *Decoder) find(f *field, key []byte) (*part, lookup) {
 	l := lookup{spent: d.spent, fragile: d.fragile}
 	t := &d.trials[f.id]
-	if len(key) > maxPart || !t.awake() {
+	if len(key) > sharing.MaxPart || !t.Awake() {
 		return nil, l
 	}
 	d.stats.PartLookups++
 	l.hash = d.hash(key) ^ uint64(f.kind)*0x9E3779B97F4A7C15
-	if p := d.parts.find(l.hash, f.kind, key); p != nil {
-		t.hits++
+	if p := d.tables.Parts.Find(l.hash, f.kind, key); p != nil {
+		t.Hit()
 		d.stats.PartHits++
-		return p, l
+		return &p.Value, l
 	}
-	l.wanted = t.mostly() || d.parts.again(l.hash)
-	t.miss(8)
+	l.wanted = t.Mostly() || d.tables.Parts.Again(l.hash)
+	t.Miss(8)
 	d.fragile = false
 	return nil, l
 }
@@ -247,8 +230,11 @@ func (d *Decoder) find(f *field, key []byte) (*part, lookup) {
 func (d *Decoder) keep(l lookup, f *field, key []byte, value unsafe.Pointer, count int) {
 	if l.wanted && !d.fragile {
 		size := len(key) + d.spent - l.spent
-		d.parts.put(part{hash: l.hash, key: string(key), value: value, kind: f.kind, count: int32(count), size: size})
-		d.evict()
+		d.tables.Parts.Put(sharing.Part[part]{
+			Hash: l.hash, Key: string(key), Kind: f.kind, Size: size,
+			Value: part{value: value, count: int32(count)},
+		})
+		d.bound()
 	}
 	d.fragile = d.fragile || l.fragile
 }

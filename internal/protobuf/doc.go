@@ -33,7 +33,7 @@
 //
 // Objects of one collection are much alike. A decoder keeps bounded tables of
 // the strings, messages, lists and maps that it made, and takes them from
-// there when equal bytes come again (table.go). So two Pods of a ReplicaSet
+// there when equal bytes come again (package sharing). So two Pods of a ReplicaSet
 // have one slice of containers, and nobody may write to either. A shared slice
 // has no spare capacity. A Quantity that its own methods write to, when they
 // keep a result or add in place, is not shared. Fields whose values never

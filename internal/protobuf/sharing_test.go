@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"heliograph.example/internal/sharing"
 )
 
 var podType = reflect.TypeFor[*corev1.Pod]()
@@ -107,20 +109,20 @@ func TestWhatIsNoLongerUsedIsForgotten(t *testing.T) {
 	if context.Value() == nil || container.Value() == nil {
 		t.Fatal("the tables do not hold what they are to forget")
 	}
-	for range 2 * sweepEvery {
+	for range 2 * sharing.SweepEvery {
 		decode(t, d, nil)
 	}
 	runtime.GC()
 	if context.Value() != nil || container.Value() != nil {
 		t.Error("values of objects that are gone are held")
 	}
-	if s := d.Stats(); s.Parts != 0 || s.Strings != 0 || d.held() != 0 {
+	if s := d.Stats(); s.Parts != 0 || s.Strings != 0 || d.tables.Held() != 0 {
 		t.Errorf("stats are %+v", s)
 	}
 }
 
 func TestFieldsThatNeverRepeatAreLeftAlone(t *testing.T) {
-	const n = 20 * window
+	const n = 20 * sharing.Window
 	o := Options{Fields: []string{"metadata.uid", "metadata.namespace"}}
 	d := decoderFor(t, podType, o)
 	for i := range n {
@@ -128,16 +130,16 @@ func TestFieldsThatNeverRepeatAreLeftAlone(t *testing.T) {
 	}
 	s := d.Stats()
 	// The namespace is looked up each time.
-	if uids := s.StringLookups - n; uids > n/3 || uids < window {
+	if uids := s.StringLookups - n; uids > n/3 || uids < sharing.Window {
 		t.Errorf("%d of %d UIDs were looked up", uids, n)
 	}
 	if s.StringHits < n-n/100 || s.Strings > n/3 {
 		t.Errorf("stats are %+v", s)
 	}
-	for range 40 * window {
+	for range 40 * sharing.Window {
 		decode(t, d, encode(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "same"}}))
 	}
-	if before, s := s, d.Stats(); s.StringHits-before.StringHits < window {
+	if before, s := s, d.Stats(); s.StringHits-before.StringHits < sharing.Window {
 		t.Errorf("a field that has begun to repeat is still left alone: %+v", s)
 	}
 }
