@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,10 +23,27 @@ type metric struct {
 type contest struct {
 	name    string
 	metrics []metric
-	// server is set if the jobs need the API server.
-	server bool
+	// serve is what the API server has; the zero value if there is none.
+	serve  serving
 	theirs job
 	ours   []entrant
+	// maxRuns bounds the runs where they take long and their figures differ
+	// little; 0 means no bound.
+	maxRuns int
+}
+
+// serving is what the API server has: so many objects of a data set, in some
+// modes.
+type serving struct {
+	data  string
+	size  int
+	modes string
+}
+
+// by is the job of one side.
+func by(side string, j job) job {
+	j.Side = side
+	return j
 }
 
 // entrant is one way in which Heliograph does a contest's work.
@@ -35,6 +53,12 @@ type entrant struct {
 	job   job
 }
 
+// allContests are printed in this order. Those that need the same server follow
+// each other.
+func allContests(o options) []contest {
+	return slices.Concat(pipelineContests(o), []contest{watchContest(o)}, syncContests(o), growthContests(o))
+}
+
 // choose returns the contests that o asks for. It is an error if o asks for no
 // section either.
 func choose(o options) ([]contest, error) {
@@ -42,10 +66,9 @@ func choose(o options) ([]contest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	all := append(pipelineContests(o), syncContests(o)...)
 	var chosen []contest
 	var names []string
-	for _, c := range all {
+	for _, c := range allContests(o) {
 		names = append(names, "  "+c.name)
 		if only.MatchString(c.name) {
 			chosen = append(chosen, c)
@@ -71,8 +94,12 @@ func (c *contest) run(o options, url string, progress io.Writer) ([]row, error) 
 		jobs = append(jobs, e.job)
 	}
 	samples := make([][]sample, len(jobs))
-	for round := range o.runs + 1 {
-		fmt.Fprintf(progress, "%s: run %d of %d\n", c.name, round, o.runs)
+	runs := o.runs
+	if c.maxRuns > 0 {
+		runs = min(runs, c.maxRuns)
+	}
+	for round := range runs + 1 {
+		fmt.Fprintf(progress, "%s: run %d of %d\n", c.name, round, runs)
 		for turn := range jobs {
 			at := turn
 			if round%2 == 1 {
@@ -80,7 +107,7 @@ func (c *contest) run(o options, url string, progress io.Writer) ([]row, error) 
 			}
 			j := jobs[at]
 			j.URL = url
-			if o.profile != "" && round == o.runs {
+			if o.profile != "" && round == runs {
 				j.Profile = filepath.Join(o.profile, c.file(j))
 			}
 			s, err := runChild(j)

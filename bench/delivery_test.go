@@ -69,10 +69,11 @@ func (w wrong) indexed(string, string) (int, error)             { return w.liste
 
 func TestACheckNoticesWhatTheStoreLacks(t *testing.T) {
 	one := func(int) string { return "1" }
+	set := datasets[0]
 	at := func(v string, ok bool) func(types.NamespacedName) (string, bool) {
 		return func(types.NamespacedName) (string, bool) { return v, ok }
 	}
-	if err := checkStore(wrong{objects: 1, at: at("1", true), listed: 1}, 1, one); err != nil {
+	if err := checkStore(wrong{objects: 1, at: at("1", true), listed: 1}, set, 1, one); err != nil {
 		t.Errorf("the store is right, and still: %v", err)
 	}
 	for name, w := range map[string]wrong{
@@ -81,7 +82,7 @@ func TestACheckNoticesWhatTheStoreLacks(t *testing.T) {
 		"an old version":         {objects: 1, at: at("0", true), listed: 1},
 		"an index that is empty": {objects: 1, at: at("1", true), listed: 0},
 	} {
-		if checkStore(w, 1, one) == nil {
+		if checkStore(w, set, 1, one) == nil {
 			t.Errorf("%s goes unnoticed", name)
 		}
 	}

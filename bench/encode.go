@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // encoding is one wire format. It takes apart what apimachinery's serializers
@@ -19,13 +19,13 @@ type encoding interface {
 	// listType and watchType are the media types of answers.
 	listType() string
 	watchType() string
-	// item encodes a pod as an element of a list.
-	item(pod *corev1.Pod) ([]byte, error)
-	// list puts items, as they lie one after the other in items, into a
-	// list. The parts are to be sent one after the other.
-	list(meta metav1.ListMeta, items []byte) ([][]byte, error)
-	// event encodes a watch event of a pod.
-	event(kind string, pod *corev1.Pod) ([]byte, error)
+	// item encodes an object as an element of a list.
+	item(obj object) ([]byte, error)
+	// list puts items, as they lie one after the other in items, into a list of
+	// objects of a kind. The parts are to be sent one after the other.
+	list(kind schema.GroupVersionKind, meta metav1.ListMeta, items []byte) ([][]byte, error)
+	// event encodes a watch event of an object of a kind.
+	event(event string, kind schema.GroupVersionKind, obj object) ([]byte, error)
 }
 
 // protobufFormat is application/vnd.kubernetes.protobuf: four magic bytes, then a
@@ -48,39 +48,52 @@ const (
 // generated code writes even so.
 var emptyTail = []byte{3<<3 | 2, 0, 4<<3 | 2, 0}
 
-func (protobufFormat) item(pod *corev1.Pod) ([]byte, error) {
-	raw, err := pod.Marshal()
+// marshaler is an object that has an encoding in protobuf.
+type marshaler interface {
+	Marshal() ([]byte, error)
+}
+
+func marshal(obj object) ([]byte, error) {
+	m, ok := obj.(marshaler)
+	if !ok {
+		return nil, fmt.Errorf("%T has no protobuf", obj)
+	}
+	return m.Marshal()
+}
+
+func (protobufFormat) item(obj object) ([]byte, error) {
+	raw, err := marshal(obj)
 	if err != nil {
 		return nil, err
 	}
 	return append(field(nil, tagSecond, len(raw)), raw...), nil
 }
 
-func (protobufFormat) list(meta metav1.ListMeta, items []byte) ([][]byte, error) {
+func (protobufFormat) list(kind schema.GroupVersionKind, meta metav1.ListMeta, items []byte) ([][]byte, error) {
 	m, err := meta.Marshal()
 	if err != nil {
 		return nil, err
 	}
 	head := append(field(nil, tagFirst, len(m)), m...)
-	begin, err := envelope("PodList", len(head)+len(items))
+	begin, err := envelope(listKind(kind), len(head)+len(items))
 	if err != nil {
 		return nil, err
 	}
 	return [][]byte{append(begin, head...), items, emptyTail}, nil
 }
 
-func (protobufFormat) event(kind string, pod *corev1.Pod) ([]byte, error) {
-	raw, err := pod.Marshal()
+func (protobufFormat) event(event string, kind schema.GroupVersionKind, obj object) ([]byte, error) {
+	raw, err := marshal(obj)
 	if err != nil {
 		return nil, err
 	}
-	object, err := envelope("Pod", len(raw))
+	whole, err := envelope(kind, len(raw))
 	if err != nil {
 		return nil, err
 	}
-	object = append(append(object, raw...), emptyTail...)
-	event := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
-	body, err := event.Marshal()
+	whole = append(append(whole, raw...), emptyTail...)
+	e := metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Raw: whole}}
+	body, err := e.Marshal()
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +102,19 @@ func (protobufFormat) event(kind string, pod *corev1.Pod) ([]byte, error) {
 }
 
 // envelope begins a runtime.Unknown of kind around an object of size bytes.
-func envelope(kind string, size int) ([]byte, error) {
-	t := runtime.TypeMeta{APIVersion: "v1", Kind: kind}
+func envelope(kind schema.GroupVersionKind, size int) ([]byte, error) {
+	t := runtime.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
 	m, err := t.Marshal()
 	if err != nil {
 		return nil, err
 	}
 	out := append(bytes.Clone(magic), field(nil, tagFirst, len(m))...)
 	return field(append(out, m...), tagSecond, size), nil
+}
+
+func listKind(of schema.GroupVersionKind) schema.GroupVersionKind {
+	of.Kind += "List"
+	return of
 }
 
 func field(to []byte, tag byte, size int) []byte {
@@ -109,29 +127,29 @@ type jsonFormat struct{}
 func (jsonFormat) listType() string  { return runtime.ContentTypeJSON }
 func (jsonFormat) watchType() string { return runtime.ContentTypeJSON }
 
-func (jsonFormat) item(pod *corev1.Pod) ([]byte, error) {
-	text, err := json.Marshal(pod)
+func (jsonFormat) item(obj object) ([]byte, error) {
+	text, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
 	return append(text, ','), nil
 }
 
-func (jsonFormat) list(meta metav1.ListMeta, items []byte) ([][]byte, error) {
+func (jsonFormat) list(kind schema.GroupVersionKind, meta metav1.ListMeta, items []byte) ([][]byte, error) {
 	m, err := json.Marshal(meta)
 	if err != nil {
 		return nil, err
 	}
-	head := fmt.Appendf(nil, `{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[`, m)
+	head := fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":%s,"items":[`, kind.Kind, kind.GroupVersion(), m)
 	return [][]byte{head, bytes.TrimSuffix(items, []byte(",")), []byte("]}\n")}, nil
 }
 
-func (jsonFormat) event(kind string, pod *corev1.Pod) ([]byte, error) {
-	p := *pod
-	p.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
-	text, err := json.Marshal(&p)
+func (jsonFormat) event(event string, kind schema.GroupVersionKind, obj object) ([]byte, error) {
+	obj = obj.DeepCopyObject().(object)
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	text, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"type":%s,"object":%s}`+"\n", strconv.Quote(kind), text), nil
+	return fmt.Appendf(nil, `{"type":%s,"object":%s}`+"\n", strconv.Quote(event), text), nil
 }

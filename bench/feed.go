@@ -62,6 +62,14 @@ func (c *channelFeed) sendInitial(ctx context.Context) {
 	_ = c.send(ctx, watch.Event{Type: watch.Bookmark, Object: initialEventsEnd(len(c.load.initial))})
 }
 
+// initialEventsEnd is the object of the bookmark that ends a streaming list.
+func initialEventsEnd(pods int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: strconv.Itoa(pods),
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+}
+
 func (c *channelFeed) send(ctx context.Context, e watch.Event) error {
 	select {
 	case c.events <- e:

@@ -7,7 +7,7 @@ import (
 )
 
 // load is what goes through a pipeline: a collection, and newer versions of its
-// objects, which go round and round the collection. All of it is built before
+// objects, which go round and round the collection, or the hot part of it. All of it is built before
 // anything is measured.
 //
 // An event brings an object that neither the store nor a handler knows, with a
@@ -16,22 +16,29 @@ import (
 // small heap, objects that everybody has forgotten come back under new versions.
 type load struct {
 	initial []*corev1.Pod
+	// hot is the number of objects that events are about.
+	hot int
 	// spares[k] are the objects of one round.
 	spares [][]*corev1.Pod
 	// versions are those of the events.
 	versions []string
 }
 
-func newLoad(pods, events int) *load {
-	l := &load{versions: make([]string, events)}
+// newLoad makes a load of so many pods, and so many events of the first hot of
+// them. 0 means all.
+func newLoad(pods, hot, events int) *load {
+	if hot == 0 {
+		hot = pods
+	}
+	l := &load{hot: hot, versions: make([]string, events)}
 	for i := range pods {
 		l.initial = append(l.initial, makePod(i))
 	}
 	// The slowest handler may be window events behind; it holds the object of
 	// its event and the one before. The store and all others are further on.
-	for range window/pods + 3 {
-		round := make([]*corev1.Pod, pods)
-		for i, p := range l.initial {
+	for range window/hot + 3 {
+		round := make([]*corev1.Pod, hot)
+		for i, p := range l.initial[:hot] {
 			round[i] = new(*p)
 		}
 		l.spares = append(l.spares, round)
@@ -46,7 +53,7 @@ func newLoad(pods, events int) *load {
 // handler has returned from all events up to the i-th but window, and events
 // must be taken in order.
 func (l *load) event(i int) *corev1.Pod {
-	n := len(l.initial)
+	n := l.hot
 	p := l.spares[i/n%len(l.spares)][i%n]
 	p.ResourceVersion = l.versions[i]
 	return p
@@ -54,8 +61,8 @@ func (l *load) event(i int) *corev1.Pod {
 
 // lastVersion is the version at which the i-th pod ends up.
 func (l *load) lastVersion(i int) string {
-	n, events := len(l.initial), len(l.versions)
-	if i >= events {
+	n, events := l.hot, len(l.versions)
+	if i >= n || i >= events {
 		return l.initial[i].ResourceVersion
 	}
 	return l.versions[(events-1-i)/n*n+i]

@@ -8,8 +8,9 @@ import (
 )
 
 func TestTheLastVersionIsThatOfThePodsLastEvent(t *testing.T) {
-	for _, events := range []int{1, 6, 7, 8, 20, 21, 22} {
-		l := newLoad(7, events)
+	for _, c := range []struct{ hot, events int }{{0, 1}, {0, 6}, {0, 7}, {0, 8}, {0, 20}, {0, 21}, {0, 22}, {2, 1}, {2, 2}, {2, 9}} {
+		events := c.events
+		l := newLoad(7, c.hot, events)
 		versions := make(map[types.UID]string)
 		for _, p := range l.initial {
 			versions[p.UID] = p.ResourceVersion
@@ -29,7 +30,7 @@ func TestTheLastVersionIsThatOfThePodsLastEvent(t *testing.T) {
 func TestAnObjectComesBackOnlyWhenNobodyHoldsIt(t *testing.T) {
 	for _, pods := range []int{1, 7, window - 1, window, window + 1} {
 		events := 4*window + 8*pods
-		l := newLoad(pods, events)
+		l := newLoad(pods, 0, events)
 		lastUse := make(map[*corev1.Pod]int)
 		for _, p := range l.initial {
 			lastUse[p] = -1 // these stay what they are

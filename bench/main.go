@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 )
 
 // options are what the command line says.
@@ -42,7 +41,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.IntVar(&o.pods, "n", 20000, "number of `pods` in the collection")
+	flags.IntVar(&o.pods, "n", 50000, "number of `pods` in the collection")
 	flags.IntVar(&o.events, "events", 800*stage, "number of measured `events`; rounded up to a multiple of 512")
 	flags.IntVar(&o.objects, "objects", 100000, "number of `objects` that the server half stores")
 	flags.IntVar(&o.runs, "runs", 3, "measured `runs` of each side; one more is run before them and discarded")
@@ -112,17 +111,24 @@ func bench(o options, out, errs io.Writer) error {
 	return nil
 }
 
-// runContests runs contests, with a server if one of them needs it.
+// runContests runs contests, each with the server that it needs. A server is
+// kept while contests want the same.
 func runContests(contests []contest, o options, progress io.Writer) (rows []row, err error) {
-	url := ""
-	if slices.ContainsFunc(contests, func(c contest) bool { return c.server }) {
-		var stop func() error
-		if url, stop, err = startServer(o); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-	}
+	var serve serving
+	url, stop := "", func() error { return nil }
+	defer func() { err = errors.Join(err, stop()) }()
 	for _, c := range contests {
+		if c.serve != serve {
+			if err := stop(); err != nil {
+				return nil, err
+			}
+			serve, url, stop = c.serve, "", func() error { return nil }
+			if serve != (serving{}) {
+				if url, stop, err = startServer(serve); err != nil {
+					return nil, err
+				}
+			}
+		}
 		more, err := c.run(o, url, progress)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)

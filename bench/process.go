@@ -16,21 +16,25 @@ import (
 
 // job is the work of one child process.
 type job struct {
-	// Kind is server, sync, pipeline, start, load or watched.
+	// Kind is server or one of measures.
 	Kind string
-	// Side is clientGo or heliograph; a server has none.
+	// Side is one of the makers below; a server has none.
 	Side string
-	// Pods is the size of the collection.
+	// Data names the data set, and Pods is how many objects it has.
+	Data string
 	Pods int
 	// Handlers and Events are for a pipeline, and so is Batch: how many events
 	// a source of Heliograph's own hands over at a time. 0 means that they
-	// come through a ListerWatcher.
-	Handlers, Events, Batch int
+	// come through a ListerWatcher. Hot is the number of objects that all
+	// events are about; 0 means all.
+	Handlers, Events, Batch, Hot int
 	// URL is where the server is, and Mode the part of its paths that decides
-	// how it answers; for a sync.
+	// how it answers. A server has several, with blanks between.
 	URL, Mode string
-	// JSON is set if a sync reads, or a server also serves, JSON.
-	JSON bool
+	// Cut is what is left out of objects.
+	Cut string
+	// Case is which of a kind's cases is measured.
+	Case string
 	// Profile is the file for a CPU profile; empty means none.
 	Profile string
 	// Heap is the folder for heap profiles of a load; empty means none.
@@ -41,6 +45,15 @@ const (
 	clientGo   = "client-go"
 	heliograph = "heliograph"
 )
+
+// measures take the samples of jobs.
+var measures = map[string]func(context.Context, job) (sample, error){
+	"sync":     measureSync,
+	"pipeline": measurePipeline,
+	"watch":    measureWatch,
+	"start":    measureStart,
+	"load":     measureLoad,
+}
 
 // sample holds what a child has measured, by the keys of metrics.
 type sample map[string]float64
@@ -82,23 +95,17 @@ func child() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var s sample
 	switch j.Kind {
 	case "server":
 		return serve(j)
 	case "watched":
 		return serveWatched(ctx)
-	case "sync":
-		s, err = measureSync(ctx, j)
-	case "pipeline":
-		s, err = measurePipeline(ctx, j)
-	case "start":
-		s, err = measureStart(ctx, j)
-	case "load":
-		s, err = measureLoad(ctx, j)
-	default:
-		err = fmt.Errorf("unknown kind of job %q", j.Kind)
 	}
+	measure, ok := measures[j.Kind]
+	if !ok {
+		return fmt.Errorf("unknown kind of job %q", j.Kind)
+	}
+	s, err := measure(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -142,8 +149,8 @@ func runChild(j job) (sample, error) {
 // startServer starts the API server in a process of its own and returns its URL
 // and a function that ends it. It ends by itself when this process does: then
 // its standard input is closed.
-func startServer(o options) (url string, stop func() error, err error) {
-	cmd, errs, err := command(job{Kind: "server", Pods: o.pods, JSON: o.json})
+func startServer(serve serving) (url string, stop func() error, err error) {
+	cmd, errs, err := command(job{Kind: "server", Data: serve.data, Pods: serve.size, Mode: serve.modes})
 	if err != nil {
 		return "", nil, err
 	}

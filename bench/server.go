@@ -7,10 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -27,49 +28,86 @@ const (
 	// pageSize.
 	modePaged = "paged"
 
+	// modeEvents streams the initial list, and then updates, as many as it is
+	// told to (see live).
+	modeEvents = "events"
+	// modeRelist streams the initial list, and when it is told to, ends the watch
+	// and has forgotten its version (see relist).
+	modeRelist = "relist"
+
 	// pageSize is what both sides ask for by default.
 	pageSize = 500
 )
 
-// wire is the whole collection in one format, encoded once.
+// wire is the whole collection in one format, encoded once, as far as a mode
+// needs it.
 type wire struct {
-	encoding encoding
+	set  dataset
+	size int
 	// items has all items of a list one after the other; ends[i] is where
 	// the i-th ends.
 	items []byte
 	ends  []int
-	// stream has the frames of a streaming list: one for each pod, then the
+	// stream has the frames of a streaming list: one for each object, then the
 	// bookmark.
 	stream [][]byte
 }
 
-func newWire(e encoding, pods int) (*wire, error) {
-	w := &wire{encoding: e}
-	for i := range pods {
-		pod := makePod(i)
-		item, err := e.item(pod)
+func newWire(set dataset, size int, modes ...string) (*wire, error) {
+	w := &wire{set: set, size: size}
+	for _, mode := range modes {
+		var err error
+		switch {
+		case mode == modeList || mode == modePaged:
+			err = w.encodeItems()
+		case w.stream == nil:
+			err = w.encodeStream()
+		}
 		if err != nil {
 			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *wire) encodeItems() error {
+	if w.items != nil {
+		return nil
+	}
+	for i := range w.size {
+		item, err := w.set.format.item(w.set.object(i))
+		if err != nil {
+			return err
 		}
 		w.items = append(w.items, item...)
 		w.ends = append(w.ends, len(w.items))
-		frame, err := e.event("ADDED", pod)
+	}
+	return nil
+}
+
+func (w *wire) encodeStream() error {
+	for i := range w.size {
+		frame, err := w.event("ADDED", w.set.object(i))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.stream = append(w.stream, frame)
 	}
-	end, err := e.event("BOOKMARK", initialEventsEnd(pods))
+	end, err := w.bookmark(w.size)
 	w.stream = append(w.stream, end)
-	return w, err
+	return err
 }
 
-// initialEventsEnd is the object of the bookmark that ends a streaming list.
-func initialEventsEnd(pods int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: strconv.Itoa(pods),
-		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-	}}
+func (w *wire) event(event string, obj object) ([]byte, error) {
+	return w.set.format.event(event, w.set.kind, obj)
+}
+
+// bookmark is the event that ends a streaming list.
+func (w *wire) bookmark(version int) ([]byte, error) {
+	end := reflect.New(reflect.TypeOf(w.set.object(0)).Elem()).Interface().(object)
+	end.SetResourceVersion(strconv.Itoa(version))
+	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return w.event("BOOKMARK", end)
 }
 
 // part returns the items from begin up to end.
@@ -84,21 +122,26 @@ func (w *wire) part(begin, end int) []byte {
 	return w.items[from:w.ends[end-1]]
 }
 
-// server answers list, watch and discovery of pods from encoded bytes. Nothing
-// in it ever changes.
+// server answers list, watch and discovery of one collection from encoded bytes.
 type server struct {
-	pods        int
-	proto, text *wire
+	*wire
+	live   *live   // for modeEvents
+	relist *relist // for modeRelist
 }
 
-func newServer(pods int, withJSON bool) (*server, error) {
-	s := &server{pods: pods}
-	var err error
-	if s.proto, err = newWire(protobufFormat{}, pods); err != nil {
+func newServer(set dataset, size int, modes ...string) (*server, error) {
+	w, err := newWire(set, size, modes...)
+	if err != nil {
 		return nil, err
 	}
-	if withJSON {
-		s.text, err = newWire(jsonFormat{}, pods)
+	s := &server{wire: w}
+	if slices.Contains(modes, modeEvents) {
+		if s.live, err = newLive(w); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(modes, modeRelist) {
+		s.relist, err = newRelist(w)
 	}
 	return s, err
 }
@@ -106,7 +149,11 @@ func newServer(pods int, withJSON bool) (*server, error) {
 // serve is the job of the server's process: it prints its URL and serves until
 // standard input ends.
 func serve(j job) error {
-	s, err := newServer(j.Pods, j.JSON)
+	set, err := datasetNamed(j.Data)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(set, j.Pods, strings.Fields(j.Mode)...)
 	if err != nil {
 		return err
 	}
@@ -129,43 +176,46 @@ func serve(j job) error {
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{mode}/api/v1", discovery)
-	mux.HandleFunc("GET /{mode}/api/v1/pods", func(out http.ResponseWriter, r *http.Request) {
-		w, err := s.negotiate(r)
+	mux.HandleFunc("GET /{mode}"+s.set.groupPath(), s.discovery)
+	mux.HandleFunc("GET /{mode}"+s.set.path(), func(out http.ResponseWriter, r *http.Request) {
 		switch {
-		case err != nil:
-			http.Error(out, err.Error(), http.StatusNotAcceptable)
+		case !strings.Contains(r.Header.Get("Accept"), s.set.format.listType()):
+			http.Error(out, "only "+s.set.format.listType()+" is served", http.StatusNotAcceptable)
 		case isTrue(r.FormValue("watch")):
-			s.watch(out, r, w)
+			s.watch(out, r)
 		default:
-			s.list(out, r, w)
+			s.list(out, r)
 		}
 	})
+	mux.HandleFunc("POST /{mode}/control", s.control)
 	return mux
 }
 
 func isTrue(v string) bool { return v == "true" || v == "1" }
 
-// negotiate picks the format: protobuf where the client takes it.
-func (s *server) negotiate(r *http.Request) (*wire, error) {
-	if strings.Contains(r.Header.Get("Accept"), runtime.ContentTypeProtobuf) {
-		return s.proto, nil
+// control is how a child steers the server: its events may go on up to a number,
+// or the watch ends and its version is too old.
+func (s *server) control(out http.ResponseWriter, r *http.Request) {
+	to, err := strconv.Atoi(r.FormValue("to"))
+	switch mode := r.PathValue("mode"); {
+	case mode == modeEvents && err == nil:
+		s.live.allow(to)
+	case mode == modeRelist:
+		s.relist.forget()
+	default:
+		http.Error(out, "nothing to control: "+r.URL.String(), http.StatusBadRequest)
 	}
-	if s.text == nil {
-		return nil, errors.New("this server was started without JSON")
-	}
-	return s.text, nil
 }
 
 // list sends a page, or everything. What cannot be sent is the client's loss: it
 // has hung up.
-func (s *server) list(out http.ResponseWriter, r *http.Request, w *wire) {
+func (s *server) list(out http.ResponseWriter, r *http.Request) {
 	mode := r.PathValue("mode")
-	if mode == modeStream || mode == modePaged && r.FormValue("limit") != strconv.Itoa(pageSize) {
+	if mode != modeList && (mode != modePaged || r.FormValue("limit") != strconv.Itoa(pageSize)) {
 		http.Error(out, "mode "+mode+" does not answer "+r.URL.String(), http.StatusBadRequest)
 		return
 	}
-	begin, limit := 0, s.pods
+	begin, limit := 0, s.size
 	if token := r.FormValue("continue"); token != "" {
 		begin, _ = strconv.Atoi(token)
 	}
@@ -173,19 +223,19 @@ func (s *server) list(out http.ResponseWriter, r *http.Request, w *wire) {
 	if n, err := strconv.Atoi(r.FormValue("limit")); err == nil && n > 0 && !cached {
 		limit = n
 	}
-	begin = max(0, min(begin, s.pods))
-	end := min(begin+limit, s.pods)
-	meta := metav1.ListMeta{ResourceVersion: strconv.Itoa(s.pods)}
-	if end < s.pods {
-		left := int64(s.pods - end)
+	begin = max(0, min(begin, s.size))
+	end := min(begin+limit, s.size)
+	meta := metav1.ListMeta{ResourceVersion: strconv.Itoa(s.size)}
+	if end < s.size {
+		left := int64(s.size - end)
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(end), &left
 	}
-	parts, err := w.encoding.list(meta, w.part(begin, end))
+	parts, err := s.set.format.list(s.set.kind, meta, s.part(begin, end))
 	if err != nil {
 		http.Error(out, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	out.Header().Set("Content-Type", w.encoding.listType())
+	out.Header().Set("Content-Type", s.set.format.listType())
 	for _, p := range parts {
 		if _, err := out.Write(p); err != nil {
 			return
@@ -193,41 +243,68 @@ func (s *server) list(out http.ResponseWriter, r *http.Request, w *wire) {
 	}
 }
 
-// watch sends a streaming list, if that is asked for, and then nothing until the
-// client hangs up.
-func (s *server) watch(out http.ResponseWriter, r *http.Request, w *wire) {
-	initial := isTrue(r.FormValue("sendInitialEvents"))
-	if initial && r.PathValue("mode") != modeStream {
+// watch sends a streaming list, if that is asked for, and then what its mode has
+// until the client hangs up.
+func (s *server) watch(out http.ResponseWriter, r *http.Request) {
+	mode, initial := r.PathValue("mode"), isTrue(r.FormValue("sendInitialEvents"))
+	switch {
+	case initial && (mode == modeList || mode == modePaged):
 		refuseStreaming(out)
 		return
+	case mode == modeRelist && !initial && s.relist.forgotten():
+		tooOld(out)
+		return
+	case mode == modeEvents && initial:
+		s.live.allow(0)
 	}
-	out.Header().Set("Content-Type", w.encoding.watchType())
+	out.Header().Set("Content-Type", s.set.format.watchType())
 	out.WriteHeader(http.StatusOK)
 	if initial {
-		for _, frame := range w.stream {
+		for i, frame := range s.stream {
+			if mode == modeRelist {
+				frame = s.relist.frame(i, frame)
+			}
 			if _, err := out.Write(frame); err != nil {
 				return
 			}
 		}
 	}
-	if err := http.NewResponseController(out).Flush(); err != nil {
+	flush := http.NewResponseController(out).Flush
+	if err := flush(); err != nil {
 		return
 	}
-	<-r.Context().Done()
+	switch mode {
+	case modeEvents:
+		s.live.send(r.Context(), out, flush)
+	case modeRelist:
+		s.relist.wait(r.Context())
+	default:
+		<-r.Context().Done()
+	}
 }
 
-// refuseStreaming answers as a kube-apiserver does whose WatchList feature is
-// off.
+// refuse answers with a status, as a kube-apiserver does.
+func refuse(out http.ResponseWriter, code int, status string) {
+	out.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	out.WriteHeader(code)
+	fmt.Fprintf(out, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":%d,%s}`, code, status)
+}
+
+// refuseStreaming is the answer where the WatchList feature is off.
 func refuseStreaming(out http.ResponseWriter) {
-	out.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	out.WriteHeader(http.StatusUnprocessableEntity)
-	fmt.Fprint(out, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422,`+
+	refuse(out, http.StatusUnprocessableEntity, `"reason":"Invalid",`+
 		`"message":"ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",`+
-		`"details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled","field":"sendInitialEvents"}]}}`)
+		`"details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled","field":"sendInitialEvents"}]}`)
 }
 
-func discovery(out http.ResponseWriter, _ *http.Request) {
+// tooOld is the answer to a watch from a version that is compacted.
+func tooOld(out http.ResponseWriter) {
+	refuse(out, http.StatusGone, `"reason":"Expired","message":"too old resource version"`)
+}
+
+func (s *server) discovery(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	fmt.Fprint(out, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[`+
-		`{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get","list","watch"]}]}`)
+	fmt.Fprintf(out, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[`+
+		`{"name":%q,"singularName":%q,"namespaced":true,"kind":%q,"verbs":["get","list","watch"]}]}`,
+		s.set.kind.GroupVersion(), s.set.resource, strings.ToLower(s.set.kind.Kind), s.set.kind.Kind)
 }

@@ -21,7 +21,14 @@ import (
 // client returns a client-go client of a server in this process.
 func client(t *testing.T, pods int, mode, contentType string) *kubernetes.Clientset {
 	t.Helper()
-	s, err := newServer(pods, true)
+	set, err := datasetNamed(podsJSON)
+	if contentType == runtime.ContentTypeProtobuf {
+		set, err = datasetNamed(podsProtobuf)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newServer(set, pods, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +114,16 @@ func TestStreamingListsEndInABookmark(t *testing.T) {
 
 func TestProtobufListsAreByteForByteWhatApimachineryWrites(t *testing.T) {
 	const n = 7
-	w, err := newWire(protobufFormat{}, n)
+	set, err := datasetNamed(podsProtobuf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWire(set, n, modeList)
 	if err != nil {
 		t.Fatal(err)
 	}
 	meta := metav1.ListMeta{ResourceVersion: "7"}
-	parts, err := w.encoding.list(meta, w.part(0, n))
+	parts, err := set.format.list(set.kind, meta, w.part(0, n))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,7 +114,7 @@ func (t *theirs) version(key types.NamespacedName) (string, bool) {
 	if err != nil || !ok {
 		return "", false
 	}
-	return obj.(*corev1.Pod).ResourceVersion, true
+	return obj.(metav1.Object).GetResourceVersion(), true
 }
 
 func (t *theirs) indexed(index, value string) (int, error) {
@@ -122,13 +123,13 @@ func (t *theirs) indexed(index, value string) (int, error) {
 }
 
 // ours is an informer of Heliograph.
-type ours struct {
-	informer *informer.Informer[*corev1.Pod]
+type ours[T any] struct {
+	informer *informer.Informer[T]
 }
 
-func newOurs(i *informer.Informer[*corev1.Pod], counters []*counter) (*ours, error) {
+func newOurs[T any](i *informer.Informer[T], counters []*counter) (*ours[T], error) {
 	for n, c := range counters {
-		count := func(_ context.Context, change informer.Change[*corev1.Pod]) {
+		count := func(_ context.Context, change informer.Change[T]) {
 			switch change.Type {
 			case informer.Added:
 				c.add()
@@ -139,23 +140,23 @@ func newOurs(i *informer.Informer[*corev1.Pod], counters []*counter) (*ours, err
 			}
 		}
 		name := fmt.Sprintf("counter %d", n)
-		if _, err := i.Handle(informer.HandlerFunc[*corev1.Pod](count), informer.HandlerOptions[*corev1.Pod]{Name: name}); err != nil {
+		if _, err := i.Handle(informer.HandlerFunc[T](count), informer.HandlerOptions[T]{Name: name}); err != nil {
 			return nil, err
 		}
 	}
-	return &ours{i}, nil
+	return &ours[T]{i}, nil
 }
 
-func (o *ours) run(ctx context.Context) error  { return o.informer.Run(ctx) }
-func (o *ours) wait(ctx context.Context) error { return o.informer.Wait(ctx) }
-func (o *ours) len() int                       { return o.informer.Store().Len() }
+func (o *ours[T]) run(ctx context.Context) error  { return o.informer.Run(ctx) }
+func (o *ours[T]) wait(ctx context.Context) error { return o.informer.Wait(ctx) }
+func (o *ours[T]) len() int                       { return o.informer.Store().Len() }
 
-func (o *ours) version(key types.NamespacedName) (string, bool) {
+func (o *ours[T]) version(key types.NamespacedName) (string, bool) {
 	e, ok := o.informer.Store().Entry(key)
 	return e.Version, ok
 }
 
-func (o *ours) indexed(index, value string) (int, error) {
+func (o *ours[T]) indexed(index, value string) (int, error) {
 	keys, err := o.informer.Store().IndexKeys(index, value)
 	return len(keys), err
 }
@@ -171,32 +172,34 @@ func start(ctx context.Context, s side) (stop func() error) {
 	}
 }
 
-// checkStore fails unless s holds exactly n pods, the i-th with the version that
-// want returns, and lists them in its indexes.
-func checkStore(s side, n int, want func(i int) string) error {
+// checkStore fails unless s holds exactly the first n objects of a set, the i-th
+// with the version that want returns, and lists them in its indexes.
+func checkStore(s side, set dataset, n int, want func(i int) string) error {
 	if got := s.len(); got != n {
 		return fmt.Errorf("the store holds %d objects, want %d", got, n)
 	}
-	var errs []error
-	indexes := map[string]map[string]int{cache.NamespaceIndex: {}, indexNode: {}, indexOwner: {}}
+	type place struct{ index, value string }
+	listed := make(map[place]int)
 	for i := range n {
-		p := makePod(i)
-		key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+		obj := set.object(i)
+		key := keyOf(obj)
 		if got, ok := s.version(key); !ok || got != want(i) {
 			return fmt.Errorf("%v is stored at version %q, want %q", key, got, want(i))
 		}
-		indexes[cache.NamespaceIndex][p.Namespace]++
-		indexes[indexNode][byNode(p, nil)[0]]++
-		indexes[indexOwner][byOwner(p, nil)[0]]++
-	}
-	for index, values := range indexes {
-		for value, count := range values {
-			got, err := s.indexed(index, value)
-			if err == nil && got != count {
-				err = fmt.Errorf("index %s lists %d objects under %q, want %d", index, got, value, count)
-			}
-			errs = append(errs, err)
+		for index, value := range set.values {
+			listed[place{index, value(obj)}]++
 		}
+	}
+	var errs []error
+	for at, count := range listed {
+		got, err := s.indexed(at.index, at.value)
+		if err == nil && got != count {
+			err = fmt.Errorf("index %s lists %d objects under %q, want %d", at.index, got, at.value, count)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
+
+// initialVersion is the version of the i-th object of every data set.
+func initialVersion(i int) string { return strconv.Itoa(i + 1) }
