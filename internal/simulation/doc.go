@@ -16,7 +16,7 @@
 // ones that resync, panic, come late or leave. Then it takes some dozens of steps.
 // A step is a burst of writes, or a fault, or both at the same time: all that
 // package fault can do to requests (faults.go), and what the server can do
-// (run.go): drop watches, compact, be unready, freeze, stop and come back, go into
+// (disturb.go): drop watches, compact, be unready, freeze, stop and come back, go into
 // a black hole, go back in time; and informers stop and start, handlers come and
 // go.
 //
@@ -29,13 +29,17 @@
 // in order, each with the number of the write that made it. It consists of epochs:
 // a server that goes back in time begins a new one.
 //
-// After each step, when everything has come to rest, the checks (check.go) compare
+// After each step, when everything has come to rest, the checks (keeper.go,
+// follower.go) compare
 // with it what every store holds and every index lists, and what every handler was
 // told since the last time. For each key there must be a way through the history
 // that goes forward only, on which all that a handler was told lies in order; the
 // same for what a store holds. And the store as a whole must be the state of the
-// server at the version that the store says. Where frames come out of order that
-// cannot be asked for: a mixture is permitted then, as long as it heals.
+// server at the version that the store says.
+//
+// One thing is excused (gaps.go): where the frame of an object is held back behind
+// the end of a streaming list, the object may be missing, and a handler told that it
+// is gone, until the late frame has made the informer read its state again.
 //
 // At the end all faults are mended, and within an hour of virtual time stores,
 // indexes and handlers must be as the server's exact list.

@@ -23,7 +23,7 @@ func randomFault(rnd *rand.Rand, clients []string) fault.Fault {
 	case n < 16:
 		f = brokenStreaming(rnd)
 	case n < 18:
-		f = fault.Fault{Verb: "watch", Illegal: pick(rnd, fault.IllegalReplay, fault.IllegalSwap), AfterEvents: rnd.IntN(6)}
+		f = disorder(rnd)
 	default:
 		return lostWrite(rnd)
 	}
@@ -92,6 +92,15 @@ func brokenStreaming(rnd *rand.Rand) fault.Fault {
 		f.Streaming = true
 	}
 	return f
+}
+
+// disorder is of frames that come twice or not in their order, also about the
+// end of a streaming list.
+func disorder(rnd *rand.Rand) fault.Fault {
+	return fault.Fault{
+		Verb: "watch", Streaming: rnd.IntN(2) == 0, AfterEvents: rnd.IntN(len(namespaces) * namesPerNamespace),
+		Illegal: pick(rnd, fault.IllegalReplay, fault.IllegalSwap, fault.IllegalSwap),
+	}
 }
 
 // lostWrite strikes writers.

@@ -43,7 +43,7 @@ type handler struct {
 }
 
 func newHandler(spec HandlerSpec, m *mirror) *handler {
-	return &handler{spec: spec, mirror: m, follower: newFollower(m.view, spec.Colour), rnd: rand.New(rand.NewPCG(spec.Seed, 1))}
+	return &handler{spec: spec, mirror: m, follower: newFollower(m.gaps, spec.Colour), rnd: rand.New(rand.NewPCG(spec.Seed, 1))}
 }
 
 func handleWith[T reflector.Object](i *informer.Informer[T], h *handler, state func(T) State) (*informer.Registration, error) {

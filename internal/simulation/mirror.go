@@ -53,6 +53,7 @@ type mirror struct {
 	spec   MirrorSpec
 	record *Record
 	view   view
+	gaps   *gaps
 	keeper *keeper
 
 	run     func(ctx context.Context) error
@@ -61,7 +62,7 @@ type mirror struct {
 	entry   func(key types.NamespacedName) State
 	indexes func() error
 	version func() string
-	explain func() string
+	status  func() reflector.Status
 
 	handlers []*handler
 	// cancel ends the run under way; nil if there is none. ended has its error.
@@ -95,7 +96,7 @@ func newMirrorOf[T reflector.Object](spec MirrorSpec, config *rest.Config, truth
 	if err != nil {
 		return nil, err
 	}
-	return mirrorOver(spec, reflector.Source[T](recorded[T]{source, record}), truth, record)
+	return mirrorOver(spec, reflector.Source[T](source), truth, record)
 }
 
 // mirrorOver makes an informer that reads any source.
@@ -115,12 +116,13 @@ func mirrorOver[T reflector.Object](spec MirrorSpec, source reflector.Source[T],
 	if spec.Transform {
 		opts.Transform = markTransformed[T]
 	}
-	i, err := informer.New(source, opts)
+	m := &mirror{spec: spec, record: record, view: view{truth, spec.Namespace, spec.Colour}}
+	m.gaps = newGaps(m.view)
+	m.keeper = newKeeper(m.gaps, truth.now())
+	i, err := informer.New(reflector.Source[T](recorded[T]{source, record, m.gaps}), opts)
 	if err != nil {
 		return nil, err
 	}
-	m := &mirror{spec: spec, record: record, view: view{truth, spec.Namespace, spec.Colour}}
-	m.keeper = newKeeper(m.view, truth.now())
 	state := func(obj T) State {
 		s := stateOf(obj)
 		if spec.Transform && obj.GetAnnotations()[transformed] == "" {
@@ -130,7 +132,7 @@ func mirrorOver[T reflector.Object](spec MirrorSpec, source reflector.Source[T],
 	}
 	store := i.Store()
 	m.run, m.version = i.Run, func() string { return store.Version() }
-	m.explain = func() string { return i.Status().String() }
+	m.status = func() reflector.Status { return i.Status().Reader }
 	m.handle = func(h *handler) (*informer.Registration, error) { return handleWith(i, h, state) }
 	m.entries = func() map[types.NamespacedName]State {
 		out := make(map[types.NamespacedName]State)
@@ -317,7 +319,7 @@ func (m *mirror) check() *Failure {
 			return f
 		}
 	}
-	f := m.keeper.check(m.entries(), m.version())
+	f := m.keeper.check(m.entries(), m.version(), m.status().State)
 	if err := m.indexes(); f == nil && err != nil {
 		f = &Failure{Check: checkIndex, What: err.Error()}
 	}

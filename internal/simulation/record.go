@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"heliograph.example/deltafifo"
 	"heliograph.example/reflector"
 )
 
@@ -53,8 +54,8 @@ type Line struct {
 	Handler *HandlerSpec `json:"handler,omitempty"`
 	Change  *change      `json:"change,omitempty"`
 	Note    string       `json:"note,omitempty"`
-	// Disordered is set on the check from which on frames may be out of order.
-	Disordered bool `json:"disordered,omitempty"`
+	// Gaps is set on the check from which on lists may have gaps.
+	Gaps bool `json:"gaps,omitempty"`
 	// Epoch and Version are those of the server, at the end.
 	Epoch   int    `json:"epoch,omitempty"`
 	Version uint64 `json:"version,omitempty"`
@@ -201,6 +202,7 @@ func ReadRecord(r io.Reader) ([]Line, error) {
 type recorded[T reflector.Object] struct {
 	reflector.Source[T]
 	record *Record
+	gaps   *gaps
 }
 
 // List reads a page and writes it down.
@@ -215,6 +217,9 @@ func (s recorded[T]) List(ctx context.Context, opts metav1.ListOptions, each fun
 	if err == nil {
 		l.Page = &Page{page.Version, page.Continue}
 	}
+	if err == nil && page.Continue == "" {
+		s.gaps.listed()
+	}
 	s.record.add(l)
 	return page, err
 }
@@ -227,25 +232,48 @@ func (s recorded[T]) Watch(ctx context.Context, opts metav1.ListOptions) (reflec
 	if err != nil {
 		return nil, err
 	}
-	return recordedStream[T]{stream, ctx, s.record}, nil
+	out := &recordedStream[T]{Stream: stream, ctx: ctx, record: s.record, gaps: s.gaps}
+	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		out.seen = make(map[types.NamespacedName]bool)
+	}
+	return out, nil
 }
 
 type recordedStream[T reflector.Object] struct {
 	reflector.Stream[T]
 	ctx    context.Context
 	record *Record
+	gaps   *gaps
+	// seen is what a streaming list has brought; nil after its end, or if it is
+	// none.
+	seen map[types.NamespacedName]bool
 }
 
 // Next reads events and writes them down.
-func (s recordedStream[T]) Next() ([]reflector.Event[T], error) {
+func (s *recordedStream[T]) Next() ([]reflector.Event[T], error) {
 	began := time.Now()
 	events, err := s.Stream.Next()
 	l := Line{Do: lineEvents, After: time.Since(began), Error: errorOf(s.ctx, err)}
 	for i := range events {
 		l.Events = append(l.Events, eventOf(&events[i]))
+		s.see(&l.Events[i])
 	}
 	s.record.add(l)
 	return events, err
+}
+
+// see follows a streaming list up to its end.
+func (s *recordedStream[T]) see(e *Event) {
+	switch {
+	case s.seen == nil:
+	case e.End:
+		s.gaps.streamed(e.Version, s.seen)
+		s.seen = nil
+	case e.Type == deltafifo.Deleted.String():
+		delete(s.seen, e.Key)
+	case e.Type != bookmark:
+		s.seen[e.Key] = true
+	}
 }
 
 func eventOf[T reflector.Object](e *reflector.Event[T]) Event {

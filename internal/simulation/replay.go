@@ -124,7 +124,9 @@ func (p *player) do(l *Line) (*Failure, error) {
 		m.leave(l.Handler.Name)
 	case lineCheck:
 		synctest.Wait()
-		m.keeper.disordered = l.Disordered
+		if l.Gaps {
+			m.gaps.allow()
+		}
 		return m.check(), nil
 	case lineEnd:
 		synctest.Wait()

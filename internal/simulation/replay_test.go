@@ -118,13 +118,13 @@ func TestAForgedRecordFailsAndIsShrunkToTheForgery(t *testing.T) {
 }
 
 // forgedRecord is one of a seed whose informers get such an event without
-// anything out of order.
+// gaps.
 func forgedRecord(t *testing.T, forge func(*Event) bool) []Line {
 	for seed := range uint64(50) {
 		out := run(t, seed)
 		for _, name := range []string{"mirror0", "mirror1"} {
 			lines := out.Record(name)
-			if slices.ContainsFunc(lines, func(l Line) bool { return l.Disordered }) {
+			if slices.ContainsFunc(lines, func(l Line) bool { return l.Gaps }) {
 				continue
 			}
 			if lines = forged(lines, forge); lines != nil {

@@ -1,0 +1,173 @@
+package simulation
+
+import (
+	"net/http"
+	"strconv"
+	"testing/synctest"
+	"time"
+
+	"heliograph.example/apiserver/fault"
+)
+
+// anyMirror is one of the informers.
+func (s *simulation) anyMirror() *mirror { return s.mirrors[s.rnd.IntN(len(s.mirrors))] }
+
+// disturb does what may happen at any time.
+func (s *simulation) disturb() *Failure {
+	server := s.world.running()
+	switch n := s.rnd.IntN(100); {
+	case n < 55 || server == nil && n < 75:
+		return s.breakRequests()
+	case n < 60:
+		s.note("watches are dropped")
+		server.DropWatches(configMaps)
+	case n < 64:
+		s.note("the caches are not ready")
+		return s.done(server.Unready(configMaps))
+	case n < 69:
+		s.note("thaw")
+		return s.done(server.Thaw(configMaps))
+	case n < 75:
+		on := s.rnd.IntN(3) == 0
+		s.note("black hole: %v", on)
+		server.BlackHole(on)
+	case n < 83:
+		m := s.anyMirror()
+		s.note("start or stop")
+		if m.cancel == nil {
+			m.start(s.ctx)
+			return nil
+		}
+		return m.stop()
+	case n < 91:
+		return s.done(s.anyMirror().join(s.handlerSpec()))
+	case n < 95:
+		m := s.anyMirror()
+		m.leave(m.handlers[s.rnd.IntN(len(m.handlers))].spec.Name)
+	default:
+		s.note("all faults of requests end")
+		s.world.script.Clear()
+	}
+	return nil
+}
+
+// breakRequests adds a fault to the script.
+func (s *simulation) breakRequests() *Failure {
+	var names []string
+	for _, m := range s.mirrors {
+		names = append(names, m.spec.Name)
+	}
+	f := randomFault(s.rnd, names)
+	if f.Illegal == fault.IllegalSwap {
+		return s.disorder(f)
+	}
+	s.note("fault: %+v", f)
+	return s.done(s.world.script.Add(f))
+}
+
+// disorder adds a fault that swaps two frames. That of a streaming list holds the
+// last of the objects back behind the end of the list, if nobody writes before
+// that, and there is a list soon.
+func (s *simulation) disorder(f fault.Fault) *Failure {
+	m := s.anyMirror()
+	f.Client = m.spec.Name
+	faults := []fault.Fault{f}
+	if f.Streaming {
+		m.gaps.allow()
+		f.AfterEvents = max(0, len(m.view.at(s.world.truth.now(), s.world.revision()))-1)
+		faults = []fault.Fault{f, {Verb: "watch", Client: f.Client, Times: 1, Cut: fault.CutError, Code: http.StatusGone}}
+	}
+	s.note("faults: %+v", faults)
+	return s.done(s.world.script.Add(faults...))
+}
+
+// upheave does what needs a moment in which nobody writes.
+func (s *simulation) upheave() *Failure {
+	synctest.Wait()
+	server := s.world.running()
+	if server == nil {
+		return nil
+	}
+	switch n := s.rnd.IntN(100); {
+	case n < 35:
+		s.note("compaction at version %d", s.world.revision())
+		// While a cache is not ready, the server need not do it.
+		_ = server.Compact(s.ctx)
+	case n < 50:
+		s.note("the caches are frozen")
+		// One that is not ready has no state to freeze.
+		_ = server.Freeze(s.ctx, configMaps)
+	case n < 70:
+		s.backups = append(s.backups, s.world.backup())
+	case n < 85:
+		s.note("the server stops")
+		s.world.down()
+	default:
+		return s.goBack()
+	}
+	return nil
+}
+
+// goBack restores an older state, and sees all informers follow.
+//
+// A server does not tell that it went back. An informer learns it from a list,
+// and only if the server has not come again as far as the informer had: so all
+// are up to date when it happens, and a 410 makes them list. Until they have,
+// there are fewer writes than were lost.
+func (s *simulation) goBack() *Failure {
+	if len(s.backups) == 0 {
+		return nil
+	}
+	b := s.backups[s.rnd.IntN(len(s.backups))]
+	before := s.world.revision()
+	if b.Revision() >= before {
+		return nil
+	}
+	if f := s.settle(); f != nil {
+		return f
+	}
+	before = s.world.revision()
+	s.note("the server goes back from version %d to %d", before, b.Revision())
+	if err := s.world.restore(b); err != nil {
+		return s.broken(err)
+	}
+	for _, m := range s.mirrors {
+		expired := fault.Fault{Verb: "watch", Client: m.spec.Name, Times: 1, Cut: fault.CutError, Code: 410}
+		if err := s.world.script.Add(expired); err != nil {
+			return s.broken(err)
+		}
+	}
+	// A later state than the one gone back to is of no epoch that is left.
+	var left []backup
+	for _, other := range s.backups {
+		if other.Revision() <= b.Revision() {
+			left = append(left, other)
+		}
+	}
+	s.backups = left
+	deadline := time.Now().Add(patience)
+	for !s.areBack(before) {
+		if time.Now().After(deadline) {
+			return &Failure{Check: checkBack, What: s.explain()}
+		}
+		// A burst makes at most three times two changes.
+		if s.world.revision()+6 < before && s.rnd.IntN(2) == 0 {
+			s.writers.burst(s.ctx, s.rnd, 1, 0)
+		}
+		time.Sleep(seconds(s.rnd, 20))
+		if f := s.check(); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// areBack reports whether every informer has left the versions of before.
+func (s *simulation) areBack(before uint64) bool {
+	for _, m := range s.mirrors {
+		if v, err := strconv.ParseUint(m.version(), 10, 64); err != nil || v >= before {
+			return false
+		}
+	}
+	return true
+}
