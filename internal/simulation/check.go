@@ -29,6 +29,9 @@ const (
 	checkStore = "the store holds what the server never had, or no more"
 	// checkMixture: all that is held together was there together.
 	checkMixture = "the store is a mixture of states"
+	// checkMark: an object is marked as old if and only if its newest state cannot
+	// be used.
+	checkMark = "an object is marked as broken and is not"
 	// checkIndex: an index lists what its function says.
 	checkIndex = "an index does not agree with the store"
 	// checkAhead: what a handler is told, the store has.

@@ -16,8 +16,13 @@ func (s *simulation) anyMirror() *mirror { return s.mirrors[s.rnd.IntN(len(s.mir
 func (s *simulation) disturb() *Failure {
 	server := s.world.running()
 	switch n := s.rnd.IntN(100); {
-	case n < 55 || server == nil && n < 75:
+	case n < 50 || server == nil && n < 75:
 		return s.breakRequests()
+	case n < 55:
+		m := s.anyMirror()
+		on := !m.poisoned.Load()
+		s.note("%s is poisoned: %v", m.spec.Name, on)
+		m.poison(on)
 	case n < 60:
 		s.note("watches are dropped")
 		server.DropWatches(configMaps)

@@ -16,9 +16,10 @@
 // ones that resync, panic, come late or leave. Then it takes some dozens of steps.
 // A step is a burst of writes, or a fault, or both at the same time: all that
 // package fault can do to requests (faults.go), and what the server can do
-// (disturb.go): drop watches, compact, be unready, freeze, stop and come back, go into
-// a black hole, go back in time; and informers stop and start, handlers come and
-// go.
+// (disturb.go): drop watches, compact, be unready, freeze, stop and come back, go
+// into a black hole, go back in time; and informers stop and start, handlers come
+// and go. Every fifth object or so is poisonous (poison.go): at times an informer
+// cannot decode it, or its transform fails on it.
 //
 // A seed fixes all of this, but not how goroutines are scheduled: the same seed
 // may find a fault once, and not the next time.
@@ -30,28 +31,32 @@
 // a server that goes back in time begins a new one.
 //
 // After each step, when everything has come to rest, the checks (keeper.go,
-// follower.go) compare
-// with it what every store holds and every index lists, and what every handler was
-// told since the last time. For each key there must be a way through the history
-// that goes forward only, on which all that a handler was told lies in order; the
-// same for what a store holds. And the store as a whole must be the state of the
-// server at the version that the store says.
+// follower.go) compare with it what every store holds and every index lists, and
+// what every handler was told since the last time. For each key there must be a
+// way through the history that goes forward only, on which all that a handler was
+// told lies in order; the same for what a store holds. And the store as a whole
+// must be the state of the server at the version that the store says.
 //
-// One thing is excused (gaps.go): where the frame of an object is held back behind
-// the end of a streaming list, the object may be missing, and a handler told that it
-// is gone, until the late frame has made the informer read its state again.
+// Two things are excused. Of an object that is marked as broken an older state may
+// be held, as long as the one that the mark is about is there and poisonous, and
+// what is held does not change. And (gaps.go) where the frame of an object is held
+// back behind the end of a streaming list, the object may be missing, and a
+// handler told that it is gone, until the late frame has made the informer read
+// its state again.
 //
 // At the end all faults are mended, and within an hour of virtual time stores,
-// indexes and handlers must be as the server's exact list.
+// indexes and handlers must be as the server's exact list, and nothing broken.
 //
 // # A failure
 //
 // What an informer asks its source and what it gets is written down, line by line
-// (record.go); so is when it, and its handlers, start and stop. [Replay] plays that
-// back to a new informer, through the step function of its reflector: each answer
-// to the question that it answered then. [Shrink] leaves out of the record what
-// the failure does not need. A test that fails prints what is left, in which file
-// it is, and the command that plays it back:
+// (record.go); so is when it, and its handlers, start and stop. [Replay] plays
+// that back to a new informer, through the step function of its reflector: each
+// answer to the question that it answered then; but objects that are read again by
+// their names, which is done at times of chance, get their answers in order.
+// [Shrink] leaves out of the record what the failure does not need. A test that
+// fails prints what is left, in which file it is, and the command that plays it
+// back:
 //
 //	go test ./internal/simulation -run Replay -args -record=FILE
 //

@@ -25,6 +25,7 @@ func (s *simulation) settle() *Failure {
 		return s.broken(err)
 	}
 	for _, m := range s.mirrors {
+		m.poison(false)
 		m.start(s.ctx)
 	}
 	deadline := time.Now().Add(patience)
@@ -53,6 +54,9 @@ func (s *simulation) late() *Failure {
 		lag := m.lag(m.view.at(epoch, revision))
 		if v := m.version(); lag == "" && v != strconv.FormatUint(revision, 10) {
 			lag = fmt.Sprintf("version %s instead of %d", v, revision)
+		}
+		if n := m.status().Broken; lag == "" && n > 0 {
+			lag = fmt.Sprintf("%d objects are marked as broken", n)
 		}
 		if lag != "" {
 			return m.failure(checkEnd, lag+" "+m.status().Explain())

@@ -10,12 +10,29 @@ import (
 	"heliograph.example/reflector"
 )
 
+// held is what a store holds at a moment of rest, and what its informer says of it.
+type held struct {
+	objects map[types.NamespacedName]State
+	version string
+	reader  reflector.Status
+	// broken are the objects that are marked as older than the server's.
+	broken []reflector.BrokenObject
+}
+
 // keeper checks what a store holds.
 type keeper struct {
 	view  view
 	gaps  *gaps
 	place map[types.NamespacedName]int
 	epoch int
+	// marked are the objects that were marked the last time, and what was held of
+	// them.
+	marked map[types.NamespacedName]marked
+}
+
+type marked struct {
+	version string // that cannot be used
+	held    State
 }
 
 func newKeeper(g *gaps, epoch int) *keeper {
@@ -23,8 +40,8 @@ func newKeeper(g *gaps, epoch int) *keeper {
 }
 
 // check takes the state of the store at a moment of rest.
-func (k *keeper) check(held map[types.NamespacedName]State, version string, state reflector.State) *Failure {
-	for key, s := range held {
+func (k *keeper) check(h held) *Failure {
+	for key, s := range h.objects {
 		place, found := k.view.find(key, k.place[key], func(at State) bool { return at == s })
 		if !found {
 			return &Failure{Check: checkStore, What: fmt.Sprintf("%s: %v; it was at %d of %s", key, s, k.place[key], k.view.history(key))}
@@ -32,7 +49,7 @@ func (k *keeper) check(held map[types.NamespacedName]State, version string, stat
 		k.place[key] = place
 	}
 	for key, from := range k.place {
-		if _, there := held[key]; there || k.gaps.excuse(key) {
+		if _, there := h.objects[key]; there || k.gaps.excuse(key) {
 			continue
 		}
 		place, found := k.view.find(key, from, func(at State) bool { return !at.there() })
@@ -41,32 +58,74 @@ func (k *keeper) check(held map[types.NamespacedName]State, version string, stat
 		}
 		k.place[key] = place
 	}
-	return k.whole(held, version, state)
+	return k.whole(h)
 }
 
 // whole checks that all that is held was there at the version of the store, and
-// all else was not, but for the gaps of an informer that has yet to read the state
-// again: one that watches has been told of them and has done so.
-func (k *keeper) whole(held map[types.NamespacedName]State, version string, state reflector.State) *Failure {
-	v, _ := strconv.ParseUint(version, 10, 64)
+// all else was not, but for what is excused.
+func (k *keeper) whole(h held) *Failure {
+	v, _ := strconv.ParseUint(h.version, 10, 64)
 	if v == 0 {
-		if len(held) == 0 {
+		if len(h.objects) == 0 {
 			return nil
 		}
-		return &Failure{Check: checkMixture, What: fmt.Sprintf("%d objects at no version", len(held))}
+		return &Failure{Check: checkMixture, What: fmt.Sprintf("%d objects at no version", len(h.objects))}
 	}
 	for epoch := k.epoch; epoch <= k.view.truth.now(); epoch++ {
 		want := k.view.at(epoch, v)
-		maps.DeleteFunc(want, func(key types.NamespacedName, _ State) bool {
-			_, there := held[key]
-			return !there && state != reflector.Watching && k.gaps.excuse(key)
-		})
-		if maps.Equal(want, held) {
+		marks := k.marks(h, want, v)
+		k.fill(h, want)
+		if maps.Equal(want, h.objects) {
 			k.epoch = epoch
-			return nil
+			return marks
 		}
 	}
-	return &Failure{Check: checkMixture, What: fmt.Sprintf("at version %s of epoch %d: %s", version, k.epoch, difference(held, k.view.at(k.epoch, v)))}
+	want := k.view.at(k.epoch, v)
+	_ = k.marks(h, want, v)
+	return &Failure{Check: checkMixture, What: fmt.Sprintf("at version %s of epoch %d: %s", h.version, k.epoch, difference(h.objects, want))}
+}
+
+// fill excuses the gaps of an informer that has yet to read the state again: one
+// that watches has been told of them and has done so.
+func (k *keeper) fill(h held, want map[types.NamespacedName]State) {
+	maps.DeleteFunc(want, func(key types.NamespacedName, _ State) bool {
+		_, there := h.objects[key]
+		return !there && h.reader.State != reflector.Watching && k.gaps.excuse(key)
+	})
+}
+
+// marks excuses what is marked, and tells of a mark that is wrong: the state that
+// it is about must be the present one, or a later one that a list has shown, and
+// poisonous, and what is held must be older and stay.
+func (k *keeper) marks(h held, want map[types.NamespacedName]State, v uint64) *Failure {
+	before := k.marked
+	k.marked = make(map[types.NamespacedName]marked)
+	for _, b := range h.broken {
+		key := b.Err.Key
+		held, there := h.objects[key]
+		now := want[key]
+		if want[key] = held; !there {
+			delete(want, key)
+		}
+		version, _ := strconv.ParseUint(b.Err.Version, 10, 64)
+		if version > v {
+			continue
+		}
+		wrong := ""
+		switch last, again := before[key]; {
+		case now.UID != b.Err.UID || now.Version != version || !now.poisonous():
+			wrong = "it is not broken"
+		case held == now:
+			wrong = "it is held as it is"
+		case again && last.version == b.Err.Version && last.held != held:
+			wrong = fmt.Sprintf("what was held of it has changed from %v", last.held)
+		}
+		if wrong != "" {
+			return &Failure{Check: checkMark, What: fmt.Sprintf("%v: %s: it is %v, and held is %v", b.Err, wrong, now, held)}
+		}
+		k.marked[key] = marked{b.Err.Version, held}
+	}
+	return nil
 }
 
 // difference tells how what is there differs from what should be.

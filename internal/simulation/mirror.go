@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/deltafifo"
-	"heliograph.example/indexer"
 	"heliograph.example/informer"
 	"heliograph.example/reflector"
 )
@@ -55,6 +55,8 @@ type mirror struct {
 	view   view
 	gaps   *gaps
 	keeper *keeper
+	// poisoned is set while it cannot use poisonous objects.
+	poisoned atomic.Bool
 
 	run     func(ctx context.Context) error
 	handle  func(h *handler) (*informer.Registration, error)
@@ -63,6 +65,7 @@ type mirror struct {
 	indexes func() error
 	version func() string
 	status  func() reflector.Status
+	broken  func() []reflector.BrokenObject
 
 	handlers []*handler
 	// cancel ends the run under way; nil if there is none. ended has its error.
@@ -84,6 +87,10 @@ func newMirror(spec MirrorSpec, config *rest.Config, truth *Truth, record *Recor
 }
 
 func newMirrorOf[T reflector.Object](spec MirrorSpec, config *rest.Config, truth *Truth, record *Record) (*mirror, error) {
+	m := bareMirror(spec, truth, record)
+	if !spec.Transform {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return spoiler{next, &m.poisoned} })
+	}
 	client, err := coreClient(config, spec.Name)
 	if err != nil {
 		return nil, err
@@ -96,11 +103,20 @@ func newMirrorOf[T reflector.Object](spec MirrorSpec, config *rest.Config, truth
 	if err != nil {
 		return nil, err
 	}
-	return mirrorOver(spec, reflector.Source[T](source), truth, record)
+	return m, readFrom(m, reflector.Source[T](source))
 }
 
-// mirrorOver makes an informer that reads any source.
-func mirrorOver[T reflector.Object](spec MirrorSpec, source reflector.Source[T], truth *Truth, record *Record) (*mirror, error) {
+// bareMirror lacks the informer.
+func bareMirror(spec MirrorSpec, truth *Truth, record *Record) *mirror {
+	m := &mirror{spec: spec, record: record, view: view{truth, spec.Namespace, spec.Colour}}
+	m.gaps = newGaps(m.view)
+	m.keeper = newKeeper(m.gaps, truth.now())
+	return m
+}
+
+// readFrom gives the mirror an informer that reads any source.
+func readFrom[T reflector.Object](m *mirror, source reflector.Source[T]) error {
+	spec := m.spec
 	opts := informer.Options[T]{
 		Name:          spec.Name,
 		Indexes:       indexes[T](),
@@ -114,14 +130,16 @@ func mirrorOver[T reflector.Object](spec MirrorSpec, source reflector.Source[T],
 		opts.Reflector.Streaming = reflector.StreamingNever
 	}
 	if spec.Transform {
-		opts.Transform = markTransformed[T]
+		opts.Transform = func(obj T) (T, error) {
+			if s := stateOf(obj); m.poisoned.Load() && s.poisonous() {
+				return eat[T](s)
+			}
+			return markTransformed(obj), nil
+		}
 	}
-	m := &mirror{spec: spec, record: record, view: view{truth, spec.Namespace, spec.Colour}}
-	m.gaps = newGaps(m.view)
-	m.keeper = newKeeper(m.gaps, truth.now())
-	i, err := informer.New(reflector.Source[T](recorded[T]{source, record, m.gaps}), opts)
+	i, err := informer.New(reflector.Source[T](recorded[T]{source, m.record, m.gaps}), opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	state := func(obj T) State {
 		s := stateOf(obj)
@@ -149,99 +167,29 @@ func mirrorOver[T reflector.Object](spec MirrorSpec, source reflector.Source[T],
 		return state(e.Object)
 	}
 	m.indexes = func() error { return checkIndexes(store) }
-	return m, nil
+	m.broken = i.Broken
+	return nil
 }
 
 // transformed is an annotation that shows that an object was transformed.
 const transformed = "simulation/transformed"
 
-func markTransformed[T reflector.Object](obj T) (T, error) {
+func markTransformed[T reflector.Object](obj T) T {
 	annotations := maps.Clone(obj.GetAnnotations())
 	if annotations == nil {
 		annotations = make(map[string]string)
 	}
 	annotations[transformed] = "yes"
 	obj.SetAnnotations(annotations)
-	return obj, nil
+	return obj
 }
 
-// indexFuncs are the indexes of every informer: one with one value for each
-// object, and one with none, one or two.
-var indexFuncs = map[string]func(obj metav1.Object) []string{
-	"colour": func(obj metav1.Object) []string { return []string{obj.GetLabels()[colourLabel]} },
-	"some": func(obj metav1.Object) []string {
-		switch colour := obj.GetLabels()[colourLabel]; colour {
-		case colours[0]:
-			return nil
-		case colours[1]:
-			return []string{obj.GetNamespace(), colour}
-		default:
-			return []string{colour}
-		}
-	},
-}
-
-func indexes[T reflector.Object]() indexer.Indexes[T] {
-	out := make(indexer.Indexes[T])
-	for name, values := range indexFuncs {
-		out[name] = indexer.Index[T]{
-			Values:  func(obj T, found []string) ([]string, error) { return append(found, values(obj)...), nil },
-			Ordered: name == "some",
-		}
+// poison makes poisonous objects a trouble, or no more.
+func (m *mirror) poison(on bool) {
+	if m.poisoned.Load() != on {
+		m.record.add(Line{Do: linePoison, On: on})
+		m.poisoned.Store(on)
 	}
-	return out
-}
-
-// checkIndexes compares what indexes list with what their functions say of the
-// objects in the store, which nobody writes meanwhile.
-func checkIndexes[T reflector.Object](store indexer.Reader[T]) error {
-	for name, values := range indexFuncs {
-		want := make(map[string][]types.NamespacedName)
-		for e := range store.Entries() {
-			for _, value := range values(e.Object) {
-				want[value] = append(want[value], e.Key)
-			}
-		}
-		listed, err := store.IndexValues(name)
-		if err != nil {
-			return err
-		}
-		if len(listed) != len(want) {
-			return fmt.Errorf("%s has the values %q, want %v", name, listed, want)
-		}
-		for value, keys := range want {
-			if err := sameKeys(store, name, value, keys); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func sameKeys[T reflector.Object](store indexer.Reader[T], name, value string, want []types.NamespacedName) error {
-	got, err := store.IndexKeys(name, value)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(got, compareKeys)
-	slices.SortFunc(want, compareKeys)
-	if !slices.Equal(got, want) {
-		return fmt.Errorf("%s lists %v under %q, want %v", name, got, value, want)
-	}
-	objects, err := store.ByIndex(name, value)
-	if err != nil {
-		return err
-	}
-	if n, err := store.Count(name, value); err != nil || n != len(want) || len(objects) != len(want) {
-		return fmt.Errorf("%s counts %d objects under %q (%v) and lists %d, want %d", name, n, value, err, len(objects), len(want))
-	}
-	for _, obj := range objects {
-		held, _ := store.Get(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()})
-		if any(held) != any(obj) {
-			return fmt.Errorf("%s lists an object under %q that is not the one of the store", name, value)
-		}
-	}
-	return nil
 }
 
 // start runs the informer, if it does not run.
@@ -319,7 +267,7 @@ func (m *mirror) check() *Failure {
 			return f
 		}
 	}
-	f := m.keeper.check(m.entries(), m.version(), m.status().State)
+	f := m.keeper.check(held{m.entries(), m.version(), m.status(), m.broken()})
 	if err := m.indexes(); f == nil && err != nil {
 		f = &Failure{Check: checkIndex, What: err.Error()}
 	}

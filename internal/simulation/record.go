@@ -24,12 +24,14 @@ const (
 	lineMirror = "mirror" // the informer: the first line
 	lineTruth  = "truth"  // a point in the history of the server
 	lineList   = "list"   // a page that was asked for, and the answer
+	lineGet    = "get"    // an object that was asked for by its name, and the answer
 	lineWatch  = "watch"  // a watch that was asked for, and the answer
 	lineEvents = "events" // what the watch brought, or its end
 	lineStart  = "start"  // the informer starts, and
 	lineStop   = "stop"   // stops
 	lineJoin   = "join"   // a handler comes, and
 	lineLeave  = "leave"  // goes
+	linePoison = "poison" // poisonous objects can be used no more, or again
 	lineCheck  = "check"  // a moment at which all checks are made
 	lineEnd    = "end"    // the moment at which all must be as the server has it
 	lineTold   = "told"   // what a handler was told
@@ -47,9 +49,10 @@ type Line struct {
 	Mirror  *MirrorSpec  `json:"mirror,omitempty"`
 	Truth   *Point       `json:"truth,omitempty"`
 	Ask     *Ask         `json:"ask,omitempty"`
-	Items   []Point      `json:"items,omitempty"`
+	Items   []Item       `json:"items,omitempty"`
 	Page    *Page        `json:"page,omitempty"`
 	Events  []Event      `json:"events,omitempty"`
+	On      bool         `json:"on,omitempty"` // of poison
 	Error   *Error       `json:"error,omitempty"`
 	Handler *HandlerSpec `json:"handler,omitempty"`
 	Change  *change      `json:"change,omitempty"`
@@ -67,10 +70,14 @@ type Ask struct {
 	Limit    int64  `json:"limit,omitempty"`
 	Continue string `json:"continue,omitempty"`
 	Stream   bool   `json:"stream,omitempty"`
+	Name     string `json:"name,omitempty"` // of an object
 }
 
 func askOf(opts metav1.ListOptions) *Ask {
-	return &Ask{opts.ResourceVersion, opts.Limit, opts.Continue, opts.SendInitialEvents != nil && *opts.SendInitialEvents}
+	return &Ask{
+		Version: opts.ResourceVersion, Limit: opts.Limit, Continue: opts.Continue,
+		Stream: opts.SendInitialEvents != nil && *opts.SendInitialEvents,
+	}
 }
 
 // Page is a reflector.Page.
@@ -79,12 +86,22 @@ type Page struct {
 	Continue string `json:"continue,omitempty"`
 }
 
+// Item is a reflector.Item.
+type Item struct {
+	Key types.NamespacedName `json:"key"`
+	State
+	// Broken says that the object could not be decoded.
+	Broken bool `json:"broken,omitempty"`
+}
+
 // Event is a reflector.Event.
 type Event struct {
 	Type string               `json:"type"`
 	Key  types.NamespacedName `json:"key,omitzero"`
 	State
-	End bool `json:"initialEventsEnd,omitempty"`
+	// Broken says that the object could not be decoded.
+	Broken bool `json:"broken,omitempty"`
+	End    bool `json:"initialEventsEnd,omitempty"`
 }
 
 // Error is an error in a form that can be written down.
@@ -96,8 +113,10 @@ type Error struct {
 	// Text is what the error says, End whether it is the clean end of a stream.
 	Text string `json:"text,omitempty"`
 	End  bool   `json:"end,omitempty"`
-	// Decode says that the answer could not be read.
+	// Decode says that the answer could not be read, None that there is no such
+	// object.
 	Decode bool `json:"decode,omitempty"`
+	None   bool `json:"none,omitempty"`
 }
 
 func errorOf(ctx context.Context, err error) *Error {
@@ -111,7 +130,10 @@ func errorOf(ctx context.Context, err error) *Error {
 		s := status.Status()
 		return &Error{Status: &s, Text: err.Error()}
 	}
-	return &Error{Text: err.Error(), End: errors.Is(err, io.EOF), Decode: errors.Is(err, reflector.ErrDecode)}
+	return &Error{
+		Text: err.Error(), End: errors.Is(err, io.EOF),
+		Decode: errors.Is(err, reflector.ErrDecode), None: errors.Is(err, reflector.ErrNoObject),
+	}
 }
 
 // err makes an error again, of the same class.
@@ -123,6 +145,8 @@ func (e *Error) err() error {
 		return &apierrors.StatusError{ErrStatus: *e.Status}
 	case e.End:
 		return io.EOF
+	case e.None:
+		return fmt.Errorf("%w: %s", reflector.ErrNoObject, e.Text)
 	case e.Decode:
 		return fmt.Errorf("%w: %s", reflector.ErrDecode, e.Text)
 	}
@@ -210,7 +234,7 @@ func (s recorded[T]) List(ctx context.Context, opts metav1.ListOptions, each fun
 	began := time.Now()
 	l := Line{Do: lineList, Ask: askOf(opts)}
 	page, err := s.Source.List(ctx, opts, func(it reflector.Item[T]) error {
-		l.Items = append(l.Items, Point{Key: it.Key, State: stateOf(it.Object)})
+		l.Items = append(l.Items, itemOf(&it))
 		return each(it)
 	})
 	l.After, l.Error = time.Since(began), errorOf(ctx, err)
@@ -222,6 +246,22 @@ func (s recorded[T]) List(ctx context.Context, opts metav1.ListOptions, each fun
 	}
 	s.record.add(l)
 	return page, err
+}
+
+// Get reads an object by its name and writes it down.
+func (s recorded[T]) Get(ctx context.Context, key types.NamespacedName) (reflector.Item[T], error) {
+	getter, ok := s.Source.(reflector.Getter[T])
+	if !ok {
+		return reflector.Item[T]{}, errors.ErrUnsupported
+	}
+	began := time.Now()
+	it, err := getter.Get(ctx, key)
+	l := Line{Do: lineGet, Ask: &Ask{Name: key.String()}, After: time.Since(began), Error: errorOf(ctx, err)}
+	if err == nil || errors.Is(err, reflector.ErrNoObject) {
+		l.Items = []Item{itemOf(&it)}
+	}
+	s.record.add(l)
+	return it, err
 }
 
 // Watch opens a watch and writes it down.
@@ -280,8 +320,20 @@ func eventOf[T reflector.Object](e *reflector.Event[T]) Event {
 	out := Event{Type: e.Type.String(), Key: e.Key, End: e.InitialEventsEnd}
 	if out.Type == bookmark {
 		out.Version, _ = strconv.ParseUint(e.Version, 10, 64)
-	} else if e.Err == nil {
-		out.State = stateOf(e.Object)
+		return out
 	}
+	it := itemOf(&e.Item)
+	out.State, out.Broken = it.State, it.Broken
 	return out
+}
+
+// itemOf is the part of an item that is written down.
+func itemOf[T reflector.Object](it *reflector.Item[T]) Item {
+	var none T
+	if it.Err != nil || any(it.Object) == any(none) {
+		out := Item{Key: it.Key, State: State{UID: it.UID}, Broken: it.Err != nil}
+		out.Version, _ = strconv.ParseUint(it.Version, 10, 64)
+		return out
+	}
+	return Item{Key: it.Key, State: stateOf(it.Object)}
 }

@@ -51,7 +51,7 @@ func withoutKey(lines []Line, key types.NamespacedName) []Line {
 		if l.Do == lineTruth && l.Truth.Key == key {
 			continue
 		}
-		l.Items = slices.DeleteFunc(slices.Clone(l.Items), func(p Point) bool { return p.Key == key })
+		l.Items = slices.DeleteFunc(slices.Clone(l.Items), func(it Item) bool { return it.Key == key })
 		l.Events = slices.Clone(l.Events)
 		for i := range l.Events {
 			if l.Events[i].Key == key {

@@ -44,8 +44,8 @@ func (s State) String() string {
 func stateOf(obj metav1.Object) State {
 	s := State{UID: obj.GetUID(), Write: obj.GetAnnotations()[writeAnnotation], Colour: obj.GetLabels()[colourLabel]}
 	s.Version, _ = strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-	if m, ok := obj.(*corev1.ConfigMap); ok && m.Data["write"] != s.Write {
-		s.Write += " torn from " + m.Data["write"]
+	if m, ok := obj.(*corev1.ConfigMap); ok && (m.Data["write"] != s.Write || m.Data[poisonKey] != "" != s.poisonous()) {
+		s.Write += fmt.Sprint(" torn from ", m.Data)
 	}
 	return s
 }

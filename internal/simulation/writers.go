@@ -98,7 +98,7 @@ func (w *writers) write(ctx context.Context, client corev1client.ConfigMapsGette
 		return err
 	}
 	obj := w.object(name, rnd)
-	patch, err := json.Marshal(obj)
+	patch, err := patchTo(obj)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,30 @@ func (w *writers) write(ctx context.Context, client corev1client.ConfigMapsGette
 
 func (w *writers) object(name string, rnd *rand.Rand) *corev1.ConfigMap {
 	number := strconv.FormatInt(w.number.Add(1), 10)
+	data := make(map[string]string)
+	if rnd.IntN(5) == 0 {
+		number += poisonSuffix
+		data[poisonKey] = poisonValue
+	}
+	data["write"] = number
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Labels:      map[string]string{colourLabel: colours[rnd.IntN(len(colours))]},
 			Annotations: map[string]string{writeAnnotation: number},
 		},
-		Data: map[string]string{"write": number},
+		Data: data,
 	}
+}
+
+// patchTo returns the merge patch that makes any object obj.
+func patchTo(obj *corev1.ConfigMap) ([]byte, error) {
+	data := map[string]any{poisonKey: nil}
+	for key, value := range obj.Data {
+		data[key] = value
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"labels": obj.Labels, "annotations": obj.Annotations},
+		"data":     data,
+	})
 }
