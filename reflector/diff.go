@@ -79,6 +79,17 @@ func (d *diff[T]) keep(it *Item[T], version string) {
 	d.kept = append(d.kept, delta)
 }
 
+// stays takes an object of which the state that is held was read.
+func (d *diff[T]) stays(it *Item[T]) {
+	if place, again := d.seen[it.Key]; again && place != notKept {
+		if !d.wants(it) {
+			return
+		}
+		d.kept[place] = deltafifo.Delta[T]{}
+	}
+	d.seen[it.Key] = notKept
+}
+
 // mark tells that the key is there, and that what is held stays.
 func (d *diff[T]) mark(key types.NamespacedName) {
 	if _, again := d.seen[key]; !again {

@@ -68,10 +68,10 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	if r.restarts >= maxRestarts {
 		opts.Limit = 0
 	}
-	empty := 0
+	source, empty := r.sparing(d), 0
 	for {
 		before := d.len()
-		page, err := r.page(ctx, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
+		page, err := r.page(ctx, source, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
 		r.report.Objects = d.len()
 		if err != nil && opts.Continue != "" {
 			err = fmt.Errorf("%w: %w", errLaterPage, err)
@@ -99,8 +99,8 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	}
 }
 
-// page reads one page, and gives up if the server does not deliver.
-func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
+// page reads one page of source, and gives up if the server does not deliver.
+func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
 	r.update(func(s *Status) { s.Pages++ })
 	r.report.Pages++
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -109,7 +109,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	patience.watch(pageTimeout, func() { cancel(errPage) })
 	defer patience.rest()
 	began, waiting := time.Now(), true
-	page, err := r.source.List(r.traced(ctx, patience.touch), opts, func(it Item[T]) error {
+	page, err := source.List(r.traced(ctx, patience.touch), opts, func(it Item[T]) error {
 		if waiting {
 			r.waited(began)
 			waiting = false

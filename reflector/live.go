@@ -26,10 +26,10 @@ type live[T any] struct {
 	pending []Event[T]
 }
 
-// open opens a watch that the server is asked to end after timeout. For want of
+// open opens a watch of source that the server is asked to end after timeout. For want of
 // an answer within wait it fails with silence.
 func (r *Reflector[T]) open(
-	ctx context.Context, opts metav1.ListOptions, timeout, wait time.Duration, silence error,
+	ctx context.Context, source Source[T], opts metav1.ListOptions, timeout, wait time.Duration, silence error,
 ) (*live[T], error) {
 	seconds := int64(timeout / time.Second)
 	opts.TimeoutSeconds = &seconds
@@ -39,7 +39,7 @@ func (r *Reflector[T]) open(
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.end(timeout+slack, errDeadline)
 	l.expect(wait, silence)
-	stream, err := r.source.Watch(r.traced(l.ctx, l.read), opts)
+	stream, err := source.Watch(r.traced(l.ctx, l.read), opts)
 	if err != nil {
 		err = l.cause(err)
 		l.close()

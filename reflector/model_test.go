@@ -239,7 +239,11 @@ func TestWhateverHappensTheSinkEndsInTheStateOfTheServer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, seed%2 == 0)
 			sink := newRecorder(t)
-			r, err := New[object](w, sink, Options[object]{Name: "pods", PageSize: 3, RelistBudget: int(seed % 3)})
+			var source Source[object] = w
+			if seed/2%2 == 0 {
+				source = skipping{Source: w, decoded: new(int)}
+			}
+			r, err := New(source, sink, Options[object]{Name: "pods", PageSize: 3, RelistBudget: int(seed % 3)})
 			if err != nil {
 				t.Fatal(err)
 			}

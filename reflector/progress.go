@@ -26,6 +26,9 @@ type ListReport struct {
 	// and Bytes is 0 where the source does not tell (see SourceTrace).
 	Pages, Objects int
 	Bytes          uint64
+	// Skipped is the number of these objects that were not decoded, because the
+	// sink held the same UID and version. It is 0 where the source is no Skipper.
+	Skipped int
 	// Changes is the number of changes that led there from what the sink held,
 	// and Parts how often some of them were pushed before the state was complete,
 	// because they were more than Options.RelistBudget.
@@ -83,7 +86,7 @@ func (r *Reflector[T]) endReport(ctx context.Context, err error) {
 	}
 	klog.FromContext(ctx).Info("A list was slow", "resource", r.opts.Name, "streamed", report.Streamed,
 		"took", report.Took, "waited", report.Waited, "worked", report.Took-report.Waited,
-		"pages", report.Pages, "objects", report.Objects, "bytes", report.Bytes, "changes", report.Changes, "parts", report.Parts,
+		"pages", report.Pages, "objects", report.Objects, "skipped", report.Skipped, "bytes", report.Bytes, "changes", report.Changes, "parts", report.Parts,
 		"version", r.version, "err", err)
 }
 

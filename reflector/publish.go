@@ -60,6 +60,11 @@ func (r *Reflector[T]) relieve(ctx context.Context, d *diff[T]) error {
 
 // collect adds an object of a state to the diff.
 func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
+	if it.Unchanged {
+		r.report.Skipped++
+		d.stays(it)
+		return
+	}
 	err := it.Err
 	if err == nil {
 		if !d.wants(it) {

@@ -125,7 +125,7 @@ func (r *Reflector[T]) prove(ctx context.Context) transition {
 	why := s.suspicion
 	s.suspicion, r.opened = "", false
 	r.update(func(s *Status) { s.Proofs++ })
-	page, err := r.page(ctx, metav1.ListOptions{Limit: 1}, func(*Item[T]) {})
+	page, err := r.page(ctx, r.source, metav1.ListOptions{Limit: 1}, func(*Item[T]) {})
 	if err != nil {
 		return r.failed(Watching, "no proof of the version", err)
 	}

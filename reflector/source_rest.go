@@ -123,6 +123,7 @@ type restSource[T Object] struct {
 	asks  restRequests
 	codec *codec[T]
 	fake  bool
+	skip  *skip // nil if everything is decoded
 }
 
 // Streamless reports true where client-go's feature gate WatchListClient is off,
@@ -149,6 +150,13 @@ func (s *restSource[T]) Shaped(shape Shape) (Source[T], error) {
 // sharing tells of the tables behind the objects.
 func (s *restSource[T]) sharing() SharingStats { return s.codec.decoders.builtIn.stats() }
 
+// Skipping returns a source that does not decode what its reader has.
+func (s *restSource[T]) Skipping(held func(types.NamespacedName) (types.UID, string, bool)) Source[T] {
+	skipping := *s
+	skipping.skip = &skip{held: held}
+	return &skipping
+}
+
 // List reads one page.
 func (s *restSource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(Item[T]) error) (Page, error) {
 	return s.read(ctx, s.asks.list(opts), each)
@@ -173,7 +181,7 @@ func (s *restSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Str
 		return nil, err
 	}
 	s.codec.decoders.builtIn.quiet()
-	return &restStream[T]{source: s, ctx: ctx, body: body, frames: wire.NewFrames(body)}, nil
+	return &restStream[T]{source: s, ctx: ctx, body: body, frames: wire.NewFrames(body), initial: opts.SendInitialEvents != nil && *opts.SendInitialEvents}, nil
 }
 
 // item makes an item of the bytes of one object. refusal is an error that is
@@ -190,8 +198,8 @@ func (s *restSource[T]) item(e wire.Encoding, decode decode[T], raw wire.Item, s
 	}
 	if err != nil {
 		id := wire.Identify(e, raw.Raw)
-		it.Key = types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
-		it.UID, it.Version = types.UID(id.UID), id.ResourceVersion
+		it.Key = types.NamespacedName{Namespace: string(id.Namespace), Name: string(id.Name)}
+		it.UID, it.Version = types.UID(id.UID), string(id.ResourceVersion)
 		it.Err = objectError(s.name, it, stage, err)
 		return it
 	}

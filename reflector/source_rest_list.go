@@ -70,8 +70,11 @@ func (r *reading[T]) take(raw wire.Item) (err error) {
 			return err
 		}
 	}
-	it := s.item(encoding, r.decode, raw, StageType, r.refusal)
-	if it.Err == nil && s.codec.nameless != nil && s.codec.nameless(it.Object) {
+	it, unchanged := skipped[T](s.skip, encoding, raw, r.refusal)
+	if !unchanged {
+		it = s.item(encoding, r.decode, raw, StageType, r.refusal)
+	}
+	if it.Err == nil && !unchanged && s.codec.nameless != nil && s.codec.nameless(it.Object) {
 		if !known {
 			r.waiting = append(r.waiting, it)
 			return nil
@@ -121,7 +124,7 @@ func (r *reading[T]) end() (Page, error) {
 		}
 	}
 	for _, it := range r.waiting {
-		if it.Err == nil && r.source.codec.nameless(it.Object) {
+		if it.Err == nil && !it.Unchanged && r.source.codec.nameless(it.Object) {
 			r.source.codec.named(it.Object, kind)
 		}
 		if err := r.each(it); err != nil {

@@ -27,8 +27,10 @@ type restStream[T Object] struct {
 	// All else belongs to the goroutine that calls Next.
 	frames *wire.Frames
 	decode decode[T]
-	err    error
-	batch  []Event[T]
+	// initial is set until the initial events of a streaming list have ended.
+	initial bool
+	err     error
+	batch   []Event[T]
 }
 
 // Stop ends the watch.
@@ -99,7 +101,9 @@ func (s *restStream[T]) take(frame *wire.Frame) (err error) {
 	case watch.Error:
 		return s.refused(frame)
 	case watch.Bookmark:
-		s.batch = append(s.batch, s.bookmark(frame))
+		event = s.bookmark(frame)
+		s.initial = s.initial && !event.InitialEventsEnd
+		s.batch = append(s.batch, event)
 		return nil
 	case watch.Added:
 		event.Type = deltafifo.Added
@@ -111,15 +115,20 @@ func (s *restStream[T]) take(frame *wire.Frame) (err error) {
 			frame.Err = fmt.Errorf("unknown type of event %q", frame.Type)
 		}
 	}
-	event.Item = s.item(frame)
+	event.Item = s.item(frame, event.Type)
 	s.batch = append(s.batch, event)
 	return nil
 }
 
 // item makes an item of an object that is not in a list.
-func (s *restStream[T]) item(frame *wire.Frame) Item[T] {
+func (s *restStream[T]) item(frame *wire.Frame, event deltafifo.Type) Item[T] {
 	codec := s.source.codec
 	stage, refusal := codec.alone(frame.Kind)
+	if s.initial && event == deltafifo.Added {
+		if it, unchanged := skipped[T](s.source.skip, s.frames.Encoding(), frame.Item, refusal); unchanged {
+			return it
+		}
+	}
 	it := s.source.item(s.frames.Encoding(), s.decode, frame.Item, stage, refusal)
 	if it.Err == nil && !codec.keepsKind {
 		it.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -153,7 +162,7 @@ func (s *restStream[T]) bookmark(frame *wire.Frame) Event[T] {
 	encoding := s.frames.Encoding()
 	meta, err := bareMetadata(encoding, frame.Raw)
 	if err != nil || frame.Err != nil {
-		event.Version = wire.Identify(encoding, frame.Raw).ResourceVersion
+		event.Version = string(wire.Identify(encoding, frame.Raw).ResourceVersion)
 		return event
 	}
 	event.Version = meta.ResourceVersion

@@ -26,7 +26,7 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 	opts := metav1.ListOptions{SendInitialEvents: ptr.To(true)}
 	r.demand(&opts)
 	opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-	l, err := r.open(ctx, opts, max(r.opts.watchTimeout(), streamTimeout), r.opts.StreamingTimeout, errSilent)
+	l, err := r.open(ctx, r.sparing(d), opts, max(r.opts.watchTimeout(), streamTimeout), r.opts.StreamingTimeout, errSilent)
 	r.waited(r.report.Began)
 	if err != nil {
 		r.endReport(ctx, err)

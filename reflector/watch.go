@@ -25,7 +25,7 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 	if l == nil {
 		var err error
 		r.update(func(s *Status) { s.Watches++ })
-		l, err = r.open(ctx, metav1.ListOptions{ResourceVersion: r.version}, r.opts.watchTimeout(), openTimeout, errOpening)
+		l, err = r.open(ctx, r.source, metav1.ListOptions{ResourceVersion: r.version}, r.opts.watchTimeout(), openTimeout, errOpening)
 		if err != nil {
 			return r.watchEnded(ctx, err, watched{})
 		}

@@ -93,10 +93,18 @@ func sameFrame(t *testing.T, e Encoding, frame Frame, kind watch.EventType, obj 
 	if got.TypeMeta = mapType; got.String() != m.String() {
 		t.Errorf("client-go: %v\nhere: %v", m, got)
 	}
-	id := Identify(e, frame.Raw)
-	if want := (Identity{m.Namespace, m.Name, string(m.UID), m.ResourceVersion}); id != want {
+	id := who(e, frame.Raw)
+	if want := (identity{m.Namespace, m.Name, string(m.UID), m.ResourceVersion}); id != want {
 		t.Errorf("it is %v, want %v", id, want)
 	}
+}
+
+// identity is an Identity that can be compared.
+type identity struct{ namespace, name, uid, version string }
+
+func who(e Encoding, raw []byte) identity {
+	id := Identify(e, raw)
+	return identity{string(id.Namespace), string(id.Name), string(id.UID), string(id.ResourceVersion)}
 }
 
 // next shows what comes next.
@@ -249,10 +257,10 @@ func TestAFrameThatIsTooLargeIsPassedOverAndNamed(t *testing.T) {
 		if err != nil || frame.Type != "MODIFIED" || frame.Kind.Kind != "ConfigMap" || !errors.Is(frame.Err, ErrTooLarge) {
 			t.Fatalf("%v: %v %v %v, %v", e, frame.Type, frame.Kind, frame.Err, err)
 		}
-		if id := Identify(e, frame.Raw); id.Name != "big" || id.Namespace != "ns" || id.ResourceVersion != "7" {
+		if id := who(e, frame.Raw); id.name != "big" || id.namespace != "ns" || id.version != "7" {
 			t.Errorf("%v: it is %+v", e, id)
 		}
-		if frame, err = f.Next(); err != nil || frame.Type != "ADDED" || Identify(e, frame.Raw).Name != "small" {
+		if frame, err = f.Next(); err != nil || frame.Type != "ADDED" || who(e, frame.Raw).name != "small" {
 			t.Errorf("%v: then %v, %v", e, frame.Type, err)
 		}
 	}
@@ -302,7 +310,7 @@ func TestAnIdleWatchKeepsASmallWindow(t *testing.T) {
 		if f.Trim(); len(f.w.buf) != watchWindow {
 			t.Errorf("%v: Trim lost what was at hand", e)
 		}
-		if frame, err := f.Next(); err != nil || Identify(e, frame.Raw).Name != "big" {
+		if frame, err := f.Next(); err != nil || who(e, frame.Raw).name != "big" {
 			t.Errorf("%v: %v", e, err)
 		}
 		if f.Trim(); len(f.w.buf) != 0 {
@@ -337,7 +345,7 @@ func TestAFrameAllocatesNothing(t *testing.T) {
 
 func TestIdentityIsReadAsFarAsItGoes(t *testing.T) {
 	m := configMap("a", 10)
-	whole := Identity{"ns", "a", "uid-of-x", "7"}
+	whole := identity{"ns", "a", "uid-of-x", "7"}
 	for _, e := range []Encoding{Protobuf, JSON} {
 		m.TypeMeta = mapType
 		raw := encode(t, JSON, &m)
@@ -349,8 +357,8 @@ func TestIdentityIsReadAsFarAsItGoes(t *testing.T) {
 		}
 		known := 0
 		for n := range len(raw) + 1 {
-			id, got := Identify(e, raw[:n]), 0
-			for _, pair := range [][2]string{{id.Namespace, whole.Namespace}, {id.Name, whole.Name}, {id.UID, whole.UID}, {id.ResourceVersion, whole.ResourceVersion}} {
+			id, got := who(e, raw[:n]), 0
+			for _, pair := range [][2]string{{id.namespace, whole.namespace}, {id.name, whole.name}, {id.uid, whole.uid}, {id.version, whole.version}} {
 				if pair[0] != "" && pair[0] != pair[1] {
 					t.Errorf("%v: %d bytes give %+v", e, n, id)
 				}
@@ -367,15 +375,15 @@ func TestIdentityIsReadAsFarAsItGoes(t *testing.T) {
 			t.Errorf("%v: %d parts are known", e, known)
 		}
 	}
-	for raw, want := range map[string]Identity{
-		``: {}, `7`: {}, `null`: {}, `{"metadata":7}`: {}, `{"metadata":{"name":7,"uid":"u"}}`: {UID: "u"},
-		`{"spec":{},"metadata":{"name":"\u0061","namespace":"b"},"x":}`: {Namespace: "b", Name: "a"},
+	for raw, want := range map[string]identity{
+		``: {}, `7`: {}, `null`: {}, `{"metadata":7}`: {}, `{"metadata":{"name":7,"uid":"u"}}`: {uid: "u"},
+		`{"spec":{},"metadata":{"name":"\u0061","namespace":"b"},"x":}`: {namespace: "b", name: "a"},
 	} {
-		if got := Identify(JSON, []byte(raw)); got != want {
+		if got := who(JSON, []byte(raw)); got != want {
 			t.Errorf("%s: %+v", raw, got)
 		}
 	}
-	if got := Identify(Unknown, []byte("x")); got != (Identity{}) {
+	if got := who(Unknown, []byte("x")); got != (identity{}) {
 		t.Errorf("of no encoding: %+v", got)
 	}
 }

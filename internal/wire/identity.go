@@ -1,8 +1,9 @@
 package wire
 
-// Identity says who an object is. What could not be read is empty.
+// Identity says who an object is. What could not be read is empty. The slices are
+// parts of the raw bytes, and valid as long as these are.
 type Identity struct {
-	Namespace, Name, UID, ResourceVersion string
+	Namespace, Name, UID, ResourceVersion []byte
 }
 
 // Identify reads from the raw bytes of an object who it is, as far as they can be
@@ -29,13 +30,13 @@ func Identify(encoding Encoding, raw []byte) Identity {
 func (id *Identity) member(key, value []byte) bool {
 	switch string(key) {
 	case "namespace":
-		id.Namespace = string(text(value))
+		id.Namespace = text(value)
 	case "name":
-		id.Name = string(text(value))
+		id.Name = text(value)
 	case "uid":
-		id.UID = string(text(value))
+		id.UID = text(value)
 	case "resourceVersion":
-		id.ResourceVersion = string(text(value))
+		id.ResourceVersion = text(value)
 	}
 	return true
 }
@@ -63,13 +64,13 @@ func (id *Identity) metadata(meta []byte) {
 		}
 		switch f.num {
 		case 1:
-			id.Name = string(f.value)
+			id.Name = f.value
 		case 3:
-			id.Namespace = string(f.value)
+			id.Namespace = f.value
 		case 5:
-			id.UID = string(f.value)
+			id.UID = f.value
 		case 6:
-			id.ResourceVersion = string(f.value)
+			id.ResourceVersion = f.value
 		}
 		meta = meta[f.size:]
 	}

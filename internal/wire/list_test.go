@@ -214,7 +214,7 @@ func TestAnItemThatIsTooLargeOrTooDeepDoesNotHarmTheNext(t *testing.T) {
 		got, err := read(l, func(i Item) string {
 			switch {
 			case errors.Is(i.Err, ErrTooLarge):
-				return "large " + Identify(e, i.Raw).Name
+				return "large " + who(e, i.Raw).name
 			case i.Err != nil:
 				return fmt.Sprint(errors.Is(i.Err, ErrTooDeep))
 			}
