@@ -47,8 +47,17 @@ func newBackoff(b wait.Backoff) (*backoff, error) {
 
 // next returns the pause after a failure: the next step, or the longer pause
 // that the server asked for.
-func (b *backoff) next(err error) time.Duration {
-	pause := b.current.Step()
+func (b *backoff) next(err error) time.Duration { return asked(b.current.Step(), err) }
+
+// first returns the shortest pause, or the longer one that the server asked for.
+// The pauses after it do not grow by that.
+func (b *backoff) first(err error) time.Duration {
+	shortest := b.initial
+	return asked(shortest.Step(), err)
+}
+
+// asked returns pause, or the longer one that the server asked for with err.
+func asked(pause time.Duration, err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		pause = max(pause, time.Duration(seconds)*time.Second)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"heliograph.example/internal/panics"
@@ -41,6 +42,14 @@ var (
 	errWentBack  = errors.New("the server went back in time")
 	errStale     = errors.New("the server has moved on, and the watches tell nothing")
 )
+
+// denied names the verb that the user lacks. Not every authorizer does.
+func denied(verb string, err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("may not %s: %w", verb, err)
+}
 
 // Stage names the step at which an object could not be used.
 type Stage string

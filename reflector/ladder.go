@@ -18,6 +18,10 @@ const (
 	// one that can do better, or have had a bad hour.
 	firstProbe = 10 * time.Minute
 	maxProbe   = 4 * time.Hour
+	// soonProbe takes the place of firstProbe where streaming has worked and the
+	// streams that broke off had brought something: the server can stream, and
+	// is about to be restarted, say.
+	soonProbe = time.Minute
 )
 
 // Ladder remembers how a resource of one server can be read: streamed, or else
@@ -33,6 +37,8 @@ type Ladder struct {
 	// probe is when streaming is tried again, period after it has failed.
 	probe  time.Time
 	period time.Duration
+	// streamed is set once streaming has worked.
+	streamed bool
 }
 
 // Fallback says why the resource is read in pages. It is empty while it is
@@ -58,15 +64,16 @@ func (l *Ladder) climb() (stream, probe bool) {
 	return true, true
 }
 
-// fell tells that pages have worked where streaming did not, in a probe or not. Many
-// who began to stream together and fell together have learned one thing, not many.
-func (l *Ladder) fell(reason string, probe bool) {
+// fell tells that pages have worked where streaming did not, in a probe or not, and
+// when to probe at first. Many who began to stream together and fell together have
+// learned one thing, not many.
+func (l *Ladder) fell(reason string, probe bool, first time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pages != "" && !probe {
 		return
 	}
-	l.period = min(max(firstProbe, 2*l.period), maxProbe)
+	l.period = min(max(first, 2*l.period), maxProbe)
 	l.pages, l.probe = reason, time.Now().Add(l.period)
 }
 
@@ -74,7 +81,14 @@ func (l *Ladder) fell(reason string, probe bool) {
 func (l *Ladder) rose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pages, l.period = "", 0
+	l.pages, l.period, l.streamed = "", 0, true
+}
+
+// hasStreamed reports whether streaming has ever worked.
+func (l *Ladder) hasStreamed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.streamed
 }
 
 // ladder is the place of one reflector on the Ladder of its resource.
@@ -82,10 +96,16 @@ type ladder struct {
 	shared *Ladder
 	// never says why this reflector does not stream; empty means that it may.
 	never string
-	// fallen says why pages are tried this time, and lasting that the reason
-	// will hold for the next time too, if the pages work.
-	fallen  string
-	lasting bool
+	// fallen says why pages are tried this time. If they work, the reason holds
+	// for the next times too, until a probe after hold; 0 means for this time.
+	fallen string
+	hold   time.Duration
+	// barred is set after the user was not allowed to list: the next state is
+	// streamed, which takes another verb.
+	barred bool
+	// came is set once a stream that failed since the last state had brought
+	// something.
+	came bool
 	// probing is set while a streaming list is a probe: it has one try.
 	probing bool
 	// early and busy count the failures since the last state.
@@ -96,6 +116,10 @@ type ladder struct {
 func (l *ladder) first() State {
 	if l.never != "" || l.fallen != "" {
 		return Listing
+	}
+	if l.barred {
+		l.barred, l.probing = false, true
+		return Streaming
 	}
 	var stream bool
 	if stream, l.probing = l.shared.climb(); !stream {
@@ -111,9 +135,28 @@ func (l *ladder) tired(failures *int, allowed int) bool {
 	return l.probing || *failures >= allowed
 }
 
-// fall turns to pages.
-func (l *ladder) fall(reason string, lasting bool) {
-	l.fallen, l.lasting = reason, lasting
+// fall turns to pages, and says after which time streaming is worth a probe, if
+// they work; 0 means the next time.
+func (l *ladder) fall(reason string, hold time.Duration) {
+	l.fallen, l.hold = reason, hold
+}
+
+// brokeOff is when to probe after streams that did not get to their end.
+func (l *ladder) brokeOff() time.Duration {
+	if l.came && l.shared.hasStreamed() {
+		return soonProbe
+	}
+	return firstProbe
+}
+
+// bar notes that the user may not list, and reports whether a state can be read
+// without that: a streaming list takes the verb watch alone.
+func (l *ladder) bar() bool {
+	if l.never != "" {
+		return false
+	}
+	l.fallen, l.barred = "", true
+	return true
 }
 
 // worked tells that a state was read completely.
@@ -121,10 +164,10 @@ func (l *ladder) worked(streamed bool) {
 	switch {
 	case streamed:
 		l.shared.rose()
-	case l.fallen != "" && l.lasting:
-		l.shared.fell(l.fallen, l.probing)
+	case l.fallen != "" && l.hold > 0:
+		l.shared.fell(l.fallen, l.probing, l.hold)
 	}
-	l.fallen, l.lasting, l.probing, l.early, l.busy = "", false, false, 0, 0
+	*l = ladder{shared: l.shared, never: l.never}
 }
 
 // fallback says why the collection is read in pages.

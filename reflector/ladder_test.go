@@ -145,3 +145,63 @@ func TestManyWhoFallTogetherHaveLearnedOneThing(t *testing.T) {
 		}
 	})
 }
+
+func TestAVersionThatExpiresAgainAndAgainSoonAfterProgressIsListedEverMoreRarely(t *testing.T) {
+	for _, streaming := range []StreamingPolicy{StreamingAuto, StreamingNever} {
+		t.Run(fmt.Sprint("streaming ", streaming), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := growing(&script{}, time.Second)
+				s.onStream = func(n int, _ metav1.ListOptions) ([]act, error) {
+					version := 1000 * (n + 1)
+					return []act{send(event(deltafifo.Added, "a", "u1", "5"), end(fmt.Sprint(version)), bookmark(fmt.Sprint(version+1))),
+						fail(errExpired).wait(time.Second)}, nil
+				}
+				g := newRig(t, s, Options[object]{Streaming: streaming})
+				g.during(10*time.Minute, func() {
+					states := s.asked("LIST", "STREAM")
+					if first := states[1].at; first > 3*time.Second {
+						t.Errorf("the second state was read after %v", first)
+					}
+					last := states[len(states)-1].at - states[len(states)-2].at
+					if len(states) > 30 || last < 30*time.Second {
+						t.Errorf("%d states were read, the last after %v", len(states), last)
+					}
+					if st := g.Status(); st.Tries != len(states) && st.Tries != len(states)-1 || st.Class != ClassExpired {
+						t.Errorf("status: %+v", st)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestStreamsThatBreakOffWhereTheyHaveWorkedAreSoonTriedAgain(t *testing.T) {
+	whole := []act{send(event(deltafifo.Added, "a", "u1", "5"), end("10")), fail(errExpired).wait(time.Hour)}
+	last := []act{send(event(deltafifo.Added, "a", "u1", "5"), end("1000000"))}
+	for name, test := range map[string]struct {
+		broken []act
+		again  time.Duration
+	}{
+		"after they had brought something": {[]act{oneAdded, eof()}, 4 * time.Minute},
+		"after they had brought nothing":   {[]act{eof()}, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// The server is restarted after an hour, and every four minutes a
+				// version expires from then on.
+				s := growing(&script{}, 4*time.Minute)
+				s.onStream = nth(whole, test.broken, test.broken, test.broken, last)
+				g := newRig(t, s, Options[object]{WatchTimeout: 2 * time.Hour})
+				g.during(90*time.Minute, func() {
+					streams := s.asked("STREAM")
+					if again := streams[4].at - time.Hour; again < test.again || again > test.again+5*time.Minute {
+						t.Errorf("streamed again after %v", again)
+					}
+					if st := g.Status(); st.Fallback != "" {
+						t.Errorf("status: %+v", st)
+					}
+				})
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -48,6 +49,7 @@ func (r *Reflector[T]) listFailed(err error) transition {
 	if refusal := (*SinkError)(nil); errors.As(err, &refusal) {
 		return r.refused(err)
 	}
+	err = denied("list", err)
 	// The status of an expired list offers a token to go on with what is there
 	// now. That would mix two states; a fresh list does not.
 	if classify(err) == ClassExpired && errors.Is(err, errLaterPage) {
@@ -56,6 +58,9 @@ func (r *Reflector[T]) listFailed(err error) transition {
 	}
 	t := r.failed(Listing, "the list failed", err)
 	t.restart = true
+	if apierrors.IsForbidden(err) && r.ladder.bar() {
+		t.retry = Starting
+	}
 	return t
 }
 

@@ -108,9 +108,9 @@ type Options[T any] struct {
 	// ten minutes, at random.
 	WatchTimeout time.Duration
 	// Backoff paces all tries that follow a failure, whatever failed. It is
-	// reset by a stable watch: one that brings an event, or lasts for ten
-	// seconds. Steps 0 means no end of growth short of Cap. The zero value
-	// means 0.8 s, doubled up to 30 s, with half as much again by chance.
+	// reset by a stable watch: one that lasts for ten seconds. Steps 0 means no
+	// end of growth short of Cap. The zero value means 0.8 s, doubled up to 30 s,
+	// with half as much again by chance.
 	Backoff wait.Backoff
 	// Group, if not nil, is what the reflector shares with others of the same
 	// server.

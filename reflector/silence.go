@@ -127,7 +127,7 @@ func (r *Reflector[T]) prove(ctx context.Context) transition {
 	r.update(func(s *Status) { s.Proofs++ })
 	page, err := r.page(ctx, r.source, metav1.ListOptions{Limit: 1}, func(*Item[T]) {})
 	if err != nil {
-		return r.failed(Watching, "no proof of the version", err)
+		return r.failed(Watching, "no proof of the version", denied("list", err))
 	}
 	order, ok := compareVersions(page.Version, r.version)
 	switch {

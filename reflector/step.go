@@ -115,7 +115,12 @@ func (r *Reflector[T]) to(state State) transition {
 
 // failed waits before the next try, which is that of retry.
 func (r *Reflector[T]) failed(retry State, reason string, err error) transition {
-	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: r.backoff.next(err)}
+	return r.failedFor(r.backoff.next(err), retry, reason, err)
+}
+
+// failedFor is failed with a pause that is known.
+func (r *Reflector[T]) failedFor(pause time.Duration, retry State, reason string, err error) transition {
+	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: pause}
 	if _, asked := apierrors.SuggestsClientDelay(err); !asked && r.isAway(err) {
 		r.opts.Group.lost()
 	}
@@ -145,7 +150,7 @@ func (r *Reflector[T]) relist(reason string, err error) transition {
 	if r.expired > 1 {
 		// The last state was as old as the one before. A list in pages can be
 		// read from the storage of the server, past its cache.
-		r.ladder.fall("what it gives has expired", false)
+		r.ladder.fall("what it gives has expired", 0)
 	}
 	if r.expired > 1 || time.Since(r.stateAt) < stableWatch {
 		t := r.failed(Starting, reason, err)
@@ -168,7 +173,7 @@ func (r *Reflector[T]) sinkError(err error) error {
 	return &SinkError{Resource: r.opts.Name, Err: err}
 }
 
-// stable tells that a watch works.
+// stable tells that a watch has lived for long enough.
 func (r *Reflector[T]) stable(ctx context.Context) {
 	r.backoff.reset()
 	r.ahead, r.expired = 0, 0

@@ -109,6 +109,8 @@ func (r *Reflector[T]) streamFailed(err error, opened bool) transition {
 	if refusal := (*SinkError)(nil); errors.As(err, &refusal) {
 		return r.refused(err)
 	}
+	err = denied("watch", err)
+	r.ladder.came = r.ladder.came || r.report.Objects > 0
 	class := classify(err)
 	switch {
 	case class == ClassForbidden, class == ClassUnauthorized, class == ClassNotServed:
@@ -116,16 +118,16 @@ func (r *Reflector[T]) streamFailed(err error, opened bool) transition {
 		t.restart = true
 		return t
 	case errors.Is(err, errSilent):
-		return r.fall(err, true)
+		return r.fall(err, r.ladder.brokeOff())
 	case opened && isCut(err):
 		return r.streamEnded(err)
 	case class == ClassTooManyRequests, class == ClassTooLarge, class == ClassUnreachable:
 		if r.ladder.tired(&r.ladder.busy, maxBusy) {
-			return r.fall(err, false)
+			return r.fall(err, 0)
 		}
 		return r.failed(Streaming, "the streaming list failed", err)
 	}
-	return r.fall(err, true)
+	return r.fall(err, firstProbe)
 }
 
 // streamEnded tries again for a few times. The pauses are a quarter of the
@@ -137,7 +139,7 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 		err = errEarly
 	}
 	if r.ladder.tired(&r.ladder.early, maxEarly) {
-		return r.fall(err, true)
+		return r.fall(err, r.ladder.brokeOff())
 	}
 	t := r.failed(Streaming, "the streaming list broke off", err)
 	t.pause /= 4
@@ -145,10 +147,10 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 }
 
 // fall turns to pages: at once, unless the server has asked for a pause, and not
-// because its cache is behind: a list reads past that. lasting tells whether the
-// reason will hold the next time.
-func (r *Reflector[T]) fall(err error, lasting bool) transition {
-	r.ladder.fall(err.Error(), lasting)
+// because its cache is behind: a list reads past that. hold is how long the reason
+// will hold, 0 if it is not to be remembered.
+func (r *Reflector[T]) fall(err error, hold time.Duration) transition {
+	r.ladder.fall(err.Error(), hold)
 	reason := "streaming: " + err.Error()
 	if _, asked := apierrors.SuggestsClientDelay(err); asked && classify(err) != ClassTooLarge {
 		return r.failed(Listing, reason, err)

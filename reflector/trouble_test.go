@@ -27,7 +27,7 @@ func TestAForbiddenResourceIsExplainedAndReadOnceGranted(t *testing.T) { // repo
 		class ErrorClass
 		line  string
 	}{
-		{"forbidden", errForbidden, ClassForbidden, `pods: forbidden: pods is forbidden: user "eve" cannot list resource (for `},
+		{"forbidden", errForbidden, ClassForbidden, `pods: forbidden: may not VERB: pods is forbidden: user "eve" cannot list resource (for `},
 		{"unauthorized", status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), ClassUnauthorized, "pods: unauthorized: Unauthorized (401) (for "},
 	} {
 		for _, streaming := range []bool{true, false} {
@@ -58,7 +58,8 @@ func TestAForbiddenResourceIsExplainedAndReadOnceGranted(t *testing.T) { // repo
 						if st.State != Forbidden || st.Class != test.class || st.Synced || st.Tries < 5 || !st.NextTry.After(time.Now()) {
 							t.Errorf("status: %+v", st)
 						}
-						if want := fmt.Sprintf("%s2m0s, %d tries)", test.line, st.Tries); st.Explain() != want {
+						line := strings.Replace(test.line, "VERB", map[bool]string{true: "watch", false: "list"}[streaming], 1)
+						if want := fmt.Sprintf("%s2m0s, %d tries)", line, st.Tries); st.Explain() != want {
 							t.Errorf("explained as\n%s\nwant\n%s", st, want)
 						}
 						granted.Store(true)

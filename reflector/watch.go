@@ -128,8 +128,10 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 	r.opts.Group.met(&r.member)
 	r.delivered(bookmark, skipped, delayed)
 	if moved {
+		// That it brings something does not make a watch stable: one that has
+		// expired a moment later costs a list.
 		r.silence.moved()
-		r.stable(ctx)
+		r.ahead, r.expired = 0, 0
 	}
 	return moved, err
 }
@@ -221,6 +223,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, was watched) t
 	if errors.As(err, &refusal) {
 		return r.refused(refusal)
 	}
+	err = denied("watch", err)
 	class := classify(err)
 	if class == ClassExpired && !was.progress {
 		r.expired++
@@ -252,6 +255,8 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, was watched) t
 		return r.failed(Watching, "the server is behind version "+r.version, err)
 	case !isCut(err):
 		return r.failed(Watching, "the watch failed", err)
+	case !was.opened:
+		return r.failed(Watching, "the watch could not be opened", err)
 	case was.life >= shortWatch:
 		r.short = 0
 	case was.progress:
@@ -262,7 +267,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, was watched) t
 	// One short watch may be chance. A server that ends each of them after an
 	// event gets no more than one a pause, though the pause does not grow.
 	if r.short > 1 {
-		return r.failed(Watching, "the watch ended soon", fmt.Errorf("%w: %w", errShort, err))
+		return r.failedFor(r.backoff.first(err), Watching, "the watch ended soon", fmt.Errorf("%w: %w", errShort, err))
 	}
 	return transition{to: Watching, reason: "the watch ended, resuming from version " + r.version, err: err}
 }

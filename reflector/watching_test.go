@@ -1,10 +1,13 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +104,7 @@ func TestAWatchThatCannotBeOpenedIsTriedAgainAndNeverListed(t *testing.T) { // r
 		"unreachable": fmt.Errorf("dial: %w", io.EOF),
 		"forbidden":   errForbidden,
 		"odd":         fmt.Errorf("odd"),
+		"refused":     &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -118,6 +122,11 @@ func TestAWatchThatCannotBeOpenedIsTriedAgainAndNeverListed(t *testing.T) { // r
 					pausing(t, s.asked("WATCH"))
 					if lists, watches := len(s.asked("LIST")), len(s.asked("WATCH")); lists != 1 || watches != 6 {
 						t.Errorf("%d lists, %d watches", lists, watches)
+					}
+					for _, st := range g.states {
+						if st.LastError != nil && errors.Is(st.LastError, errShort) {
+							t.Errorf("a watch that was never opened is said to have ended: %v", st.LastError)
+						}
 					}
 				})
 			})
