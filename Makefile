@@ -94,9 +94,10 @@ e2e: $(BIN)/staticcheck ## everything against a genuine kube-apiserver (built on
 	@cd e2e && $(GO) vet $(E2E_PACKAGES) && $(BIN)/staticcheck $(E2E_PACKAGES)
 
 # The comparison with a genuine server links etcd and builds kube-apiserver once
-# per machine, so it is left out where flags ask for a part of the rest.
+# per machine, so it is left out where flags ask for a part of the rest. Only a
+# run without flags is written to docs/performance.md.
 bench: ## print the tables of measurements, side by side with client-go and kube-apiserver
-	@cd bench && $(GO) run . $(BENCHFLAGS)
+	@cd bench && $(GO) run . -document ../docs/performance.md $(BENCHFLAGS)
 ifeq ($(strip $(BENCHFLAGS)),)
 	@cd e2e && $(GO) run ./throughput
 endif

@@ -27,9 +27,10 @@ type contest struct {
 	serve  serving
 	theirs job
 	ours   []entrant
-	// maxRuns bounds the runs where they take long and their figures differ
-	// little; 0 means no bound.
-	maxRuns int
+	// runs takes the place of the default number of runs: less where they take
+	// long and their figures differ little, more where they differ much. 0 means
+	// the default.
+	runs int
 }
 
 // serving is what the API server has: so many objects of a data set, in some
@@ -56,7 +57,9 @@ type entrant struct {
 // allContests are printed in this order. Those that need the same server follow
 // each other.
 func allContests(o options) []contest {
-	return slices.Concat(pipelineContests(o), []contest{watchContest(o)}, syncContests(o), growthContests(o))
+	return slices.Concat(
+		pipelineContests(o), []contest{watchContest(o)}, slowContests(o), syncContests(o), growthContests(o), idleContests(o),
+		relistContests(o), lateContests(o), storeContests(o), queueContests(o))
 }
 
 // choose returns the contests that o asks for. It is an error if o asks for no
@@ -85,8 +88,8 @@ func choose(o options) ([]contest, error) {
 	return chosen, nil
 }
 
-// run takes the samples: one of each side that is discarded, then o.runs of
-// each, taking turns. Turns go back and forth, so that a machine that gets slower or
+// run takes the samples: one of each side that is discarded, except in a quick
+// run, then o.runs of each, taking turns. Turns go back and forth, so that a machine that gets slower or
 // faster meanwhile favours nobody.
 func (c *contest) run(o options, url string, progress io.Writer) ([]row, error) {
 	jobs := []job{c.theirs}
@@ -95,10 +98,14 @@ func (c *contest) run(o options, url string, progress io.Writer) ([]row, error) 
 	}
 	samples := make([][]sample, len(jobs))
 	runs := o.runs
-	if c.maxRuns > 0 {
-		runs = min(runs, c.maxRuns)
+	if c.runs > 0 && (runs == defaultRuns || runs > c.runs) {
+		runs = c.runs
 	}
-	for round := range runs + 1 {
+	first := 0
+	if o.quick {
+		first = 1
+	}
+	for round := first; round <= runs; round++ {
 		fmt.Fprintf(progress, "%s: run %d of %d\n", c.name, round, runs)
 		for turn := range jobs {
 			at := turn
@@ -135,14 +142,18 @@ func (c *contest) rows(samples [][]sample) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			name := c.name
-			if e.label != "" {
-				name += ", " + e.label
-			}
-			out = append(out, row{measure: name, metric: m, theirs: theirs, ours: ours})
+			out = append(out, row{measure: c.measure(e), metric: m, theirs: theirs, ours: ours})
 		}
 	}
 	return out, nil
+}
+
+// measure names what is measured with an entrant.
+func (c *contest) measure(e entrant) string {
+	if e.label == "" {
+		return c.name
+	}
+	return c.name + ", " + e.label
 }
 
 // file names the profile of a job.

@@ -1,6 +1,7 @@
-// Bench measures Heliograph side by side with client-go and prints one table.
+// Bench measures Heliograph side by side with client-go and controller-runtime and
+// prints one table.
 //
-//	go run . [-n pods] [-events n] [-runs n] [-only regexp] [-json] [-profile dir] [-quick]
+//	go run . [-n pods] [-events n] [-runs n] [-only regexp] [-objects n] [-json] [-profile dir] [-quick] [-document file]
 //
 // Each sample is taken in a process of its own, which is this program started
 // again with a job in its environment (process.go); the API server that both

@@ -80,13 +80,17 @@ func (c *channelFeed) send(ctx context.Context, e watch.Event) error {
 }
 
 func (c *channelFeed) feed(ctx context.Context, from, to int) error {
+	return c.sendAll(ctx, from, to, c.load.event)
+}
+
+func (c *channelFeed) sendAll(ctx context.Context, from, to int, event func(i int) *corev1.Pod) error {
 	for i := from; i < to; i++ {
 		if i%stage == 0 {
 			if err := c.delivery.await(ctx, i+stage-window); err != nil {
 				return err
 			}
 		}
-		if err := c.send(ctx, watch.Event{Type: watch.Modified, Object: c.load.event(i)}); err != nil {
+		if err := c.send(ctx, watch.Event{Type: watch.Modified, Object: event(i)}); err != nil {
 			return err
 		}
 	}

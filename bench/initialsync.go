@@ -128,7 +128,7 @@ func growthContests(o options) []contest {
 		c := syncContest("growth, "+size.name+" small objects", job{Data: smallSet, Pods: objects, Mode: modeStream})
 		c.metrics = growthMetrics
 		if size.objects > 100_000 {
-			c.maxRuns = 1
+			c.runs = 1
 		}
 		out = append(out, c)
 	}

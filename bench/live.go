@@ -27,7 +27,11 @@ func liveVersion(event int) string { return strconv.Itoa(liveBase + event) }
 // lastLiveVersion is the version at which the i-th of so many objects ends up
 // after so many events.
 func lastLiveVersion(i, objects, events int) string {
-	n := min(objects, liveObjects)
+	return lastRoundVersion(i, min(objects, liveObjects), events)
+}
+
+// lastRoundVersion is the same where events go round n objects.
+func lastRoundVersion(i, n, events int) string {
 	if i >= n || i >= events {
 		return initialVersion(i)
 	}

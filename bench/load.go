@@ -26,13 +26,15 @@ type load struct {
 
 // newLoad makes a load of so many pods, and so many events of the first hot of
 // them. 0 means all.
-func newLoad(pods, hot, events int) *load {
+func newLoad(pods, hot, events int) *load { return newLoadOf(makePod, pods, hot, events) }
+
+func newLoadOf(pod func(i int) *corev1.Pod, pods, hot, events int) *load {
 	if hot == 0 {
 		hot = pods
 	}
 	l := &load{hot: hot, versions: make([]string, events)}
 	for i := range pods {
-		l.initial = append(l.initial, makePod(i))
+		l.initial = append(l.initial, pod(i))
 	}
 	// The slowest handler may be window events behind; it holds the object of
 	// its event and the one before. The store and all others are further on.

@@ -19,7 +19,13 @@ type options struct {
 	json    bool
 	quick   bool
 	profile string
+	// document is the file that a whole run is written to; empty means none.
+	document string
 }
+
+// defaultRuns is how many runs are measured unless the command line, or a contest,
+// says something else.
+const defaultRuns = 3
 
 func main() {
 	if isChild() {
@@ -44,11 +50,12 @@ func parse(args []string, errs io.Writer) (options, error) {
 	flags.IntVar(&o.pods, "n", 50000, "number of `pods` in the collection")
 	flags.IntVar(&o.events, "events", 800*stage, "number of measured `events`; rounded up to a multiple of 512")
 	flags.IntVar(&o.objects, "objects", 100000, "number of `objects` that the server half stores")
-	flags.IntVar(&o.runs, "runs", 3, "measured `runs` of each side; one more is run before them and discarded")
+	flags.IntVar(&o.runs, "runs", defaultRuns, "measured `runs` of each side; one more is run before them and discarded")
 	flags.StringVar(&o.only, "only", "", "measure only what this `regexp` matches")
 	flags.BoolVar(&o.json, "json", false, "measure the initial sync in JSON too")
 	flags.BoolVar(&o.quick, "quick", false, "a tiny run that shows that everything works; its figures mean nothing")
 	flags.StringVar(&o.profile, "profile", "", "write CPU profiles of the last runs to this `folder`; they slow both sides down")
+	flags.StringVar(&o.document, "document", "", "write the tables of a whole run to this `file`; a partial one leaves it alone")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -102,13 +109,15 @@ func bench(o options, out, errs io.Writer) error {
 		return err
 	}
 	header.print(out)
-	if len(rows) > 0 {
-		printTable(out, rows)
+	printResults(out, rows, tables)
+	if o.document == "" {
+		return nil
 	}
-	for _, t := range tables {
-		t.print(out)
+	if err := o.isWhole(); err != nil {
+		fmt.Fprintf(errs, "%s stays as it is: %v\n", o.document, err)
+		return nil
 	}
-	return nil
+	return writeDocument(o.document, header, rows, tables)
 }
 
 // runContests runs contests, each with the server that it needs. A server is

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 // Every child checks what was delivered and stored, so a run that ends well has
 // counted everything.
 func TestAQuickRunMeasuresEveryContest(t *testing.T) {
-	o, err := parse([]string{"-quick", "-only", "^(pipeline|watch|initial|growth)", "-n", "70", "-json", "-profile", t.TempDir()}, io.Discard)
+	o, err := parse([]string{"-quick", "-only", "^(pipeline|watch|one|initial|growth|idle|relist|a|store|queue)", "-n", "70", "-json", "-profile", t.TempDir()}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func TestAQuickRunMeasuresEveryContest(t *testing.T) {
 	for _, c := range contests {
 		want += len(c.ours) * len(c.metrics)
 		for _, m := range c.metrics {
-			pattern := regexp.QuoteMeta(c.name) + "[^|]*: " + regexp.QuoteMeta(m.label) + ` *\| ` + regexp.QuoteMeta(m.unit) + ` +\| less +\| +[0-9.]+ \| +[0-9.]+ \|`
+			pattern := regexp.QuoteMeta(c.name) + "[^|]*: " + regexp.QuoteMeta(m.label) + ` *\| ` + regexp.QuoteMeta(m.unit) + ` +\| +-?[0-9.]+ \| +-?[0-9.]+ \|`
 			if !regexp.MustCompile(pattern).MatchString(table) {
 				t.Errorf("no line of %s: %s", c.name, m.label)
 			}
@@ -61,6 +63,45 @@ func TestAQuickRunMeasuresEveryContest(t *testing.T) {
 	}
 	if len(files) != jobs {
 		t.Errorf("%d profiles, want one of each of %d jobs", len(files), jobs)
+	}
+}
+
+func TestOnlyAWholeRunIsWrittenDown(t *testing.T) {
+	whole, err := parse([]string{"-document", "performance.md"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.isWhole(); err != nil {
+		t.Errorf("a run of all there is: %v", err)
+	}
+	for _, part := range []string{"-only queue", "-quick", "-n 400", "-runs 1", "-events 512", "-objects 9"} {
+		o, err := parse(strings.Fields(part), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.isWhole() == nil {
+			t.Errorf("a run with %s passes for a whole one", part)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "performance.md")
+	part, err := parse([]string{"-quick", "-only", "server, start", "-document", file}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var progress bytes.Buffer
+	if err := bench(part, io.Discard, &progress); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) || !strings.Contains(progress.String(), "stays as it is") {
+		t.Errorf("a partial run has written a document (%v), or does not say that it did not: %s", err, progress.String())
+	}
+	h := newHeader(whole)
+	if err := writeDocument(file, h, []row{{measure: "walk", metric: metric{label: "CPU"}, theirs: []float64{10}, ours: []float64{2}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), "| walk: CPU") || !strings.Contains(string(text), "machine: ") {
+		t.Errorf("the document lacks its table or its header: %v\n%s", err, text)
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -96,6 +98,14 @@ func peakResident() (uint64, error) {
 	return 0, fmt.Errorf("peak of resident memory: no VmHWM in %s", f.Name())
 }
 
+// forgetPeak lets peakResident begin anew with what is resident now.
+func forgetPeak() error {
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return fmt.Errorf("peak of resident memory (needs Linux): %w", err)
+	}
+	return nil
+}
+
 // heapWatch looks at the heap from time to time and remembers its peak.
 type heapWatch struct {
 	peak uint64
@@ -133,4 +143,39 @@ func (w *heapWatch) stop() uint64 {
 	close(w.quit)
 	w.done.Wait()
 	return w.peak
+}
+
+// stopwatch measures what is used and how long it takes.
+type stopwatch struct {
+	began time.Time
+	usage usage
+	err   error
+}
+
+// startWatch starts one, with no garbage of before.
+func startWatch() stopwatch {
+	runtime.GC()
+	u, err := readUsage()
+	return stopwatch{time.Now(), u, err}
+}
+
+func (w stopwatch) stop() (usage, time.Duration, error) {
+	took := time.Since(w.began)
+	u, err := readUsage()
+	return u.since(w.usage), took, errors.Join(w.err, err)
+}
+
+// pollInterval is short beside what is waited for.
+const pollInterval = 10 * time.Millisecond
+
+// poll waits until ready.
+func poll(ctx context.Context, ready func() bool) error {
+	for !ready() {
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"runtime"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
-
 	"heliograph.example/informer"
-	"heliograph.example/reflector"
+	corev1 "k8s.io/api/core/v1"
 )
 
 var pipelineMetrics = []metric{
@@ -158,29 +155,16 @@ func passEvents(ctx context.Context, s side, f feeder, d *delivery, warm, total 
 
 // newPipeline makes the informer that j asks for, and what feeds it.
 func newPipeline(j job, l *load, d *delivery) (side, feeder, error) {
-	if j.Side == clientGo {
+	if j.Batch == 0 {
 		c := newChannelFeed(l, d)
-		s, err := newTheirs(cache.NewSharedIndexInformer(c.listWatch(), &corev1.Pod{}, 0, theirIndexers()), d.counters)
+		s, err := newListWatchSide(j.Side, c.listWatch(), d)
 		return s, c, err
 	}
-	source, f, err := newOurSource(j, l, d)
-	if err != nil {
-		return nil, nil, err
-	}
-	i, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Indexes: ourIndexes()})
+	b := newBatchFeed(l, d, j.Batch)
+	i, err := informer.New[*corev1.Pod](b, informer.Options[*corev1.Pod]{Name: "pods", Indexes: ourIndexes()})
 	if err != nil {
 		return nil, nil, err
 	}
 	s, err := newOurs(i, d.counters)
-	return s, f, err
-}
-
-func newOurSource(j job, l *load, d *delivery) (reflector.Source[*corev1.Pod], feeder, error) {
-	if j.Batch > 0 {
-		b := newBatchFeed(l, d, j.Batch)
-		return b, b, nil
-	}
-	c := newChannelFeed(l, d)
-	s, err := reflector.FromListerWatcher[*corev1.Pod](c.listWatch())
-	return s, c, err
+	return s, b, err
 }

@@ -16,7 +16,7 @@ import (
 
 // job is the work of one child process.
 type job struct {
-	// Kind is server or one of measures.
+	// Kind is server, watched or one of measures.
 	Kind string
 	// Side is one of the makers below; a server has none.
 	Side string
@@ -48,11 +48,20 @@ const (
 
 // measures take the samples of jobs.
 var measures = map[string]func(context.Context, job) (sample, error){
-	"sync":     measureSync,
-	"pipeline": measurePipeline,
-	"watch":    measureWatch,
-	"start":    measureStart,
-	"load":     measureLoad,
+	"sync":             measureSync,
+	"pipeline":         measurePipeline,
+	"watch":            measureWatch,
+	"start":            measureStart,
+	"load":             measureLoad,
+	"slow":             measureSlow,
+	"idle":             measureIdleInformers,
+	"relist":           measureRelist,
+	"relist over HTTP": measureRelistWatch,
+	"late":             measureLate,
+	"store":            measureStore,
+	"longest get":      measureLongestGet,
+	"writer":           measureWriter,
+	"queue":            measureQueue,
 }
 
 // sample holds what a child has measured, by the keys of metrics.

@@ -13,6 +13,7 @@ import (
 
 	"heliograph.example/indexer"
 	"heliograph.example/informer"
+	"heliograph.example/reflector"
 )
 
 // side is an informer of either maker, with its handlers.
@@ -98,10 +99,8 @@ func (t *theirs) wait(ctx context.Context) error {
 		waits = append(waits, r.HasSyncedChecker())
 	}
 	for _, w := range waits {
-		select {
-		case <-w.Done():
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", w.Name(), ctx.Err())
+		if err := done(ctx, w); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -159,6 +158,59 @@ func (o *ours[T]) version(key types.NamespacedName) (string, bool) {
 func (o *ours[T]) indexed(index, value string) (int, error) {
 	keys, err := o.informer.Store().IndexKeys(index, value)
 	return len(keys), err
+}
+
+// follow adds a handler of pods that is given the newest state of each change
+// but deletes, and returns what waits until it knows all that is there.
+func follow(s side, told func(p *corev1.Pod)) (synced func(ctx context.Context) error, err error) {
+	switch s := s.(type) {
+	case *theirs:
+		r, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { told(obj.(*corev1.Pod)) },
+			UpdateFunc: func(_, obj any) { told(obj.(*corev1.Pod)) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return done(ctx, r.HasSyncedChecker()) }, nil
+	case *ours[*corev1.Pod]:
+		r, err := s.informer.Handle(informer.HandlerFunc[*corev1.Pod](func(_ context.Context, c informer.Change[*corev1.Pod]) {
+			if c.Type != informer.Deleted {
+				told(c.New)
+			}
+		}), informer.HandlerOptions[*corev1.Pod]{Name: "follower"})
+		if err != nil {
+			return nil, err
+		}
+		return r.Wait, nil
+	}
+	return nil, fmt.Errorf("a %T has no pods", s)
+}
+
+// done waits for one of client-go's checkers.
+func done(ctx context.Context, c cache.DoneChecker) error {
+	select {
+	case <-c.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for %s: %w", c.Name(), ctx.Err())
+	}
+}
+
+// newListWatchSide makes an informer of either maker over a ListerWatcher.
+func newListWatchSide(maker string, lw cache.ListerWatcher, d *delivery) (side, error) {
+	if maker == clientGo {
+		return newTheirs(cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, theirIndexers()), d.counters)
+	}
+	source, err := reflector.FromListerWatcher[*corev1.Pod](lw)
+	if err != nil {
+		return nil, err
+	}
+	i, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Indexes: ourIndexes()})
+	if err != nil {
+		return nil, err
+	}
+	return newOurs(i, d.counters)
 }
 
 // start runs s and returns a function that ends it and waits for that.

@@ -13,17 +13,42 @@ type row struct {
 	theirs, ours []float64
 }
 
+// name is the key of the row in targets and reasons.
+func (r row) name() string { return r.measure + ": " + r.metric.label }
+
 // printTable prints the rows as a table that Markdown understands too.
 func printTable(out io.Writer, rows []row) {
-	cells := [][]string{{"measure", "unit", "better", "client-go", "heliograph", "ratio", "spread"}}
+	cells := [][]string{{"measure", "unit", "other", "heliograph", "ratio", "spread", "at least", "aim", "met"}}
 	for _, r := range rows {
 		theirs, ours := median(r.theirs), median(r.ours)
+		t := targets[r.name()]
 		cells = append(cells, []string{
-			r.measure + ": " + r.metric.label, r.metric.unit, "less", number(theirs), number(ours), ratio(theirs, ours),
-			fmt.Sprintf("%s / %s", spread(r.theirs), spread(r.ours)),
+			r.name(), r.metric.unit, number(theirs), number(ours), ratio(theirs, ours),
+			fmt.Sprintf("%s / %s", spread(r.theirs), spread(r.ours)), t.show(t.floor), t.show(t.aim), t.met(theirs, ours),
 		})
 	}
-	printCells(out, cells, 3)
+	printCells(out, cells, 2)
+}
+
+// printReasons explains the rows in which Heliograph loses, or misses what it has
+// to reach.
+func printReasons(out io.Writer, rows []row) {
+	began := false
+	for _, r := range rows {
+		theirs, ours := median(r.theirs), median(r.ours)
+		if !isLoss(theirs, ours) && targets[r.name()].met(theirs, ours) != notMet {
+			continue
+		}
+		if !began {
+			fmt.Fprint(out, "\nWhere it loses, or falls short of what it has to reach:\n\n")
+			began = true
+		}
+		why, ok := reasons[r.name()]
+		if !ok {
+			why = "not explained so far."
+		}
+		fmt.Fprintf(out, "* *%s*: %s\n", r.name(), why)
+	}
 }
 
 // printCells prints a heading and the lines below it. The columns from firstNumber
@@ -82,14 +107,20 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
+// isLoss says whether Heliograph needs more. Less than half a percent rounds to
+// nothing.
+func isLoss(theirs, ours float64) bool {
+	return ours > 0 && theirs/ours < 0.995
+}
+
 // ratio says how many times less Heliograph needs. Below one, it needs more, and
 // the cell says so.
 func ratio(theirs, ours float64) string {
 	switch {
+	case isLoss(theirs, ours):
+		return fmt.Sprintf("%.2fx LOSS", theirs/ours)
 	case ours <= 0 || theirs <= 0:
 		return "-"
-	case theirs/ours < 0.995: // less than that rounds to 1.00
-		return fmt.Sprintf("%.2fx LOSS", theirs/ours)
 	}
 	return fmt.Sprintf("%.2fx", theirs/ours)
 }

@@ -2,22 +2,84 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"strings"
 	"testing"
 )
 
-func TestTheTableShowsMediansAndLosses(t *testing.T) {
+func TestTheTableShowsMediansTargetsAndLosses(t *testing.T) {
 	var out bytes.Buffer
 	printTable(&out, []row{
-		{measure: "walk", metric: metric{label: "CPU", unit: "µs"}, theirs: []float64{9, 10, 12}, ours: []float64{2.5, 2.4, 2.6}},
+		{measure: "queue", metric: metric{label: "fill with 100k keys", unit: "ns"}, theirs: []float64{9, 10, 12}, ours: []float64{12.5, 12.4, 12.6}},
 		{measure: "run, uphill", metric: metric{label: "bytes", unit: "B"}, theirs: []float64{100}, ours: []float64{125}},
 	})
-	const want = `| measure            | unit | better | client-go | heliograph |      ratio |     spread |
-| ------------------ | ---- | ------ | --------: | ---------: | ---------: | ---------: |
-| walk: CPU          | µs   | less   |      10.0 |       2.50 |      4.00x | ±15% / ±4% |
-| run, uphill: bytes | B    | less   |       100 |        125 | 0.80x LOSS |      - / - |
+	const want = `| measure                    | unit | other | heliograph |      ratio |     spread | at least |  aim | met |
+| -------------------------- | ---- | ----: | ---------: | ---------: | ---------: | -------: | ---: | --: |
+| queue: fill with 100k keys | ns   |  10.0 |       12.5 | 0.80x LOSS | ±15% / ±1% |     0.8x | 1.2x | yes |
+| run, uphill: bytes         | B    |   100 |        125 | 0.80x LOSS |      - / - |          |      |     |
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestLossesAndWhatFallsShortIsExplained(t *testing.T) {
+	var out bytes.Buffer
+	printReasons(&out, []row{
+		{measure: "walk", metric: metric{label: "CPU"}, theirs: []float64{10}, ours: []float64{2}},
+		{measure: "walk", metric: metric{label: "bytes"}, theirs: []float64{10}, ours: []float64{20}},
+		{measure: "store of 100k", metric: metric{label: "ByIndex of 100"}, theirs: []float64{10}, ours: []float64{5}},
+	})
+	for text, want := range map[string]bool{"walk: CPU": false, "walk: bytes": true, "store of 100k: ByIndex of 100": true} {
+		if got := strings.Contains(out.String(), text); got != want {
+			t.Errorf("%s is explained: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestWhatARowHasReached(t *testing.T) {
+	for _, c := range []struct {
+		target       target
+		theirs, ours float64
+		want         string
+	}{
+		{target{}, 1, 2, ""},
+		{times(2, 3), 6, 2, "aim"}, {times(2, 3), 5, 2, "yes"}, {times(2, 3), 3.9, 2, notMet}, {times(2, 3), 1, 0, "aim"},
+		{atMost(2, 1), 1, 1, "aim"}, {atMost(2, 1), 9, 2, "yes"}, {atMost(2, 1), 9, 2.1, notMet},
+	} {
+		if got := c.target.met(c.theirs, c.ours); got != c.want {
+			t.Errorf("%+v with %v and %v: %q, want %q", c.target, c.theirs, c.ours, got, c.want)
+		}
+	}
+}
+
+// A name that is spelled differently would be a target that nobody looks at.
+func TestTargetsAndReasonsNameRows(t *testing.T) {
+	whole, err := parse(nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]bool)
+	for _, c := range allContests(whole) {
+		for _, e := range c.ours {
+			for _, m := range c.metrics {
+				name := row{measure: c.measure(e), metric: m}.name()
+				if rows[name] {
+					t.Errorf("two rows are called %q", name)
+				}
+				rows[name] = true
+			}
+		}
+	}
+	for name := range targets {
+		if !rows[name] {
+			t.Errorf("no row is called %q, but there is a target for it", name)
+		}
+	}
+	for name := range reasons {
+		if !rows[name] {
+			t.Errorf("no row is called %q, but it is explained", name)
+		}
 	}
 }
 
@@ -51,7 +113,7 @@ func TestRatio(t *testing.T) {
 		theirs, ours float64
 		want         string
 	}{
-		{10, 4, "2.50x"}, {4, 10, "0.40x LOSS"}, {1, 1, "1.00x"}, {999, 1000, "1.00x"}, {99, 100, "0.99x LOSS"}, {1, 0, "-"}, {0, 1, "-"},
+		{10, 4, "2.50x"}, {4, 10, "0.40x LOSS"}, {1, 1, "1.00x"}, {999, 1000, "1.00x"}, {99, 100, "0.99x LOSS"}, {1, 0, "-"}, {0, 1, "0.00x LOSS"}, {0, 0, "-"},
 	} {
 		if got := ratio(c.theirs, c.ours); got != c.want {
 			t.Errorf("ratio(%v, %v) is %q, want %q", c.theirs, c.ours, got, c.want)

@@ -1,0 +1,99 @@
+package main
+
+import "fmt"
+
+// target is what a row has to reach.
+type target struct {
+	// floor is what it must reach, and aim what is hoped for: how many times
+	// less Heliograph has to need.
+	floor, aim float64
+	// absolute says that they are bounds of Heliograph's own figure instead.
+	absolute bool
+}
+
+const notMet = "NO"
+
+// show prints a floor or an aim.
+func (t target) show(v float64) string {
+	switch {
+	case t == target{}:
+		return ""
+	case t.absolute:
+		return "<= " + fmt.Sprint(v)
+	}
+	return fmt.Sprint(v) + "x"
+}
+
+// met says which of floor and aim a row has reached.
+func (t target) met(theirs, ours float64) string {
+	reached := func(v float64) bool {
+		if t.absolute {
+			return ours <= v
+		}
+		return theirs >= v*ours
+	}
+	switch {
+	case t == target{}:
+		return ""
+	case reached(t.aim):
+		return "aim"
+	case reached(t.floor):
+		return "yes"
+	}
+	return notMet
+}
+
+func times(floor, aim float64) target  { return target{floor: floor, aim: aim} }
+func atMost(floor, aim float64) target { return target{floor, aim, true} }
+
+// targets are those of the design of Heliograph, by the names of rows.
+var targets = map[string]target{
+	"initial sync, protobuf, list, each as it does by default: CPU":                     times(2.5, 3.5),
+	"initial sync, protobuf, streaming list: CPU":                                       times(4, 6),
+	"initial sync, protobuf, streaming list: peak of resident memory":                   times(2.5, 4),
+	"initial sync, protobuf, list, each as it does by default: peak of resident memory": times(2.5, 4),
+	"initial sync, protobuf, streaming list: retained per object":                       times(2, 2.8),
+
+	"initial sync, custom resources, unstructured: retained per object": times(3, 5),
+	"initial sync, custom resources, unstructured: CPU":                 times(3, 4.5),
+	"initial sync, custom resources, typed: CPU":                        times(2, 3),
+
+	"initial sync, protobuf, some fields, client-go with whole objects: CPU":                     times(8, 12),
+	"initial sync, protobuf, some fields, client-go with whole objects: peak of resident memory": times(6, 8),
+	"initial sync, protobuf, some fields, client-go with whole objects: retained per object":     times(5, 8),
+
+	"watch, protobuf over HTTP, 1 handler: CPU per event":         times(3.5, 5),
+	"watch, protobuf over HTTP, 1 handler: allocations per event": times(8, 10),
+
+	"pipeline, 1 handler, ours from batches of 64: allocations per event":   atMost(0.1, 0.01),
+	"pipeline, 5 handlers, ours from batches of 64: allocations per event":  atMost(0.1, 0.01),
+	"pipeline, 20 handlers, ours from batches of 64: allocations per event": atMost(0.1, 0.01),
+	"pipeline, 1 handler, ours from batches of 64: CPU per event":           times(4, 6),
+	"pipeline, 5 handlers, ours from batches of 64: CPU per event":          times(5, 8),
+	"pipeline, 20 handlers, ours from batches of 64: CPU per event":         times(8, 12),
+
+	"relist of 100k, 0.1 % changed, ready objects: CPU":                times(5, 15),
+	"relist of 100k, 0.1 % changed, ready objects: calls of a handler": atMost(100, 100),
+
+	"store, Get while 100k are replaced without pause: the longest": times(15, 50),
+	"store of 100k: Get as a lister does it, hot":                   times(2, 3),
+	"store of 100k: Get as a lister does it, cold":                  times(2, 3),
+	"store of 100k: ByIndex of 100":                                 times(5, 8),
+
+	"queue: Add, Get, Done, 1 goroutine":                               times(1.2, 2),
+	"queue: Add, Get, Done, 4 goroutines":                              times(1.2, 2),
+	"queue: Add, Get, Done, 16 goroutines":                             times(1.2, 2),
+	"queue: fill with 100k keys":                                       times(0.8, 1.2),
+	"queue: Add of a key that waits":                                   times(0.8, 1.2),
+	"queue, against controller-runtime: Add, Get, Done, 1 goroutine":   times(6, 12),
+	"queue, against controller-runtime: Add, Get, Done, 4 goroutines":  times(6, 12),
+	"queue, against controller-runtime: Add, Get, Done, 16 goroutines": times(6, 12),
+
+	"idle: goroutines of an informer":          atMost(2, 1),
+	"idle: goroutines of a handler":            atMost(1, 0),
+	"idle: bytes of an informer and a handler": times(4, 7),
+}
+
+// reasons explain rows in which Heliograph loses or does not reach what it has
+// to. They are printed where that is so.
+var reasons = map[string]string{}
