@@ -97,7 +97,7 @@ func New(name string, reconcile Reconciler, opts Options) (*Controller, error) {
 }
 
 func (c *Controller) newQueue() (*queue, error) {
-	return workqueue.New[types.NamespacedName](workqueue.Options{
+	return workqueue.New(workqueue.Options[types.NamespacedName]{
 		Backoff: c.options.Backoff,
 		Rate:    c.options.Rate,
 		Burst:   c.options.Burst,

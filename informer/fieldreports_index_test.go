@@ -76,12 +76,14 @@ var elsewhere = []struct {
 		"workqueue.TestMemoryFollowsTheNumberOfKeys workqueue.TestAFailedKeyIsRetriedWithBackoff", ""},
 	{74, "Two queues share what they count of failures",
 		"workqueue.TestAFailedKeyIsRetriedWithBackoff", "the queue itself counts, and there is nothing to share"},
-	{75, "One tenant with many keys delays all others", "", "queues know no tenants yet"},
-	{76, "A key of high priority comes after others", "", "queues know no priorities yet"},
+	{75, "One tenant with many keys delays all others",
+		"workqueue.TestTenantsTakeTurns workqueue.TestTenantsWithoutEndCostNothing", ""},
+	{76, "A key of high priority comes after others, or loses its priority",
+		"workqueue.TestHigherPrioritiesComeFirst workqueue.TestAKeyKeepsItsPriority workqueue.TestAWaitingKeyAges", ""},
 	{78, "The depth of a queue is told as less than zero",
-		"workqueue.TestModel workqueue.TestStatsAndWhy", ""},
+		"workqueue.TestTheDepthIsTheNumberOfKeys workqueue.TestModel", ""},
 	{79, "Two queues of one name panic, or one of them is not measured",
-		"", "nothing is registered under a name: each queue has its own Stats"},
+		"workqueue.TestQueuesOfOneNameDoNotMeet", "nothing is registered under a name: each queue has its own Stats"},
 }
 
 func TestEveryFieldReportIsAnswered(t *testing.T) {

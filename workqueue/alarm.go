@@ -6,7 +6,8 @@ import (
 )
 
 // alarm is the one timer of a queue. It is set for the next moment at which a
-// delayed key is due or the pace allows another key, and runs only then.
+// delayed key is due, a hold has reached its limit or the pace allows another key,
+// and runs only then.
 type alarm struct {
 	timer *time.Timer
 	// at is when the timer runs; 0 if it is not set.
@@ -20,6 +21,9 @@ type alarm struct {
 // what it is set for.
 func (q *Queue[K]) setAlarm(now time.Duration) {
 	at, ok := q.delays.next()
+	if until, held := q.holds.next(); held && (!ok || until < at) {
+		at, ok = until, true
+	}
 	if q.alarm.pace > 0 && (!ok || q.alarm.pace < at) {
 		at, ok = q.alarm.pace, true
 	}
@@ -59,12 +63,34 @@ func (q *Queue[K]) ring() {
 		if due, ok := q.delays.next(); !ok || due > now {
 			break
 		}
-		q.makeReady(q.delays.first())
+		q.makeReady(q.delays.first(), now)
 	}
-	q.setAlarm(now)
+	expired := q.expire(now)
+	q.endIfIdle()
+	if q.phase != closed {
+		q.setAlarm(now)
+	}
 	w := q.waiters.next(q.available())
 	q.mu.Unlock()
+	for _, f := range expired {
+		f()
+	}
 	w.wake()
+}
+
+// expire ends the holds whose limit has passed, and returns who wants to know.
+func (q *Queue[K]) expire(now time.Duration) (expired []func()) {
+	for {
+		if until, ok := q.holds.next(); !ok || until > now {
+			return expired
+		}
+		h := q.holds.first()
+		if h.Expired != nil {
+			expired = append(expired, h.Expired)
+		}
+		q.counts.expired++
+		q.unhold(h, now)
+	}
 }
 
 // pace reports whether a key may be handed out now, and counts it. If not, it

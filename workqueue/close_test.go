@@ -14,7 +14,7 @@ import (
 // drain starts a Drain and returns where its answer will be.
 func drain(ctx context.Context, q *Queue[string]) <-chan error {
 	ch := make(chan error, 1)
-	go func() { ch <- q.Drain(ctx) }()
+	go func() { ch <- q.Drain(ctx, RunDelayed) }()
 	synctest.Wait()
 	return ch
 }
@@ -32,7 +32,7 @@ func pending(t *testing.T, ch <-chan error) {
 
 func TestDrainWaitsForEverything(t *testing.T) {
 	bubble(t, "ready and running", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a", "b")
 		ch := drain(t.Context(), q)
 		pending(t, ch)
@@ -50,7 +50,7 @@ func TestDrainWaitsForEverything(t *testing.T) {
 		}
 	})
 	bubble(t, "delayed, which are made ready", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		addAfter(t, q, "late", 2*time.Hour)
 		addAfter(t, q, "soon", time.Hour)
 		ch := drain(t.Context(), q)
@@ -64,7 +64,7 @@ func TestDrainWaitsForEverything(t *testing.T) {
 		}
 	})
 	bubble(t, "added or delayed while running", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a", "b")
 		get(t, q, "a")
 		get(t, q, "b")
@@ -83,34 +83,64 @@ func TestDrainWaitsForEverything(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	bubble(t, "but for delayed ones that it is to drop", func(t *testing.T) {
+		q := newQueue(t, Options[string]{})
+		add(t, q, "running", "ready", "failed", "held")
+		for _, key := range []string{"running", "ready", "failed"} {
+			get(t, q, key)
+			if key != "running" {
+				done(t, q, key, Result{Err: errFailed, After: time.Hour})
+			}
+		}
+		add(t, q, "ready")
+		addAfter(t, q, "running", time.Hour)
+		holdKey(t, q, "held", time.Minute)
+		addAfter(t, q, "held", time.Hour)
+		ch := make(chan error, 1)
+		go func() { ch <- q.Drain(t.Context(), DropDelayed) }()
+		synctest.Wait()
+		if s := q.Stats(); s.Delayed != 0 || s.Dropped != 2 || s.Held != 1 {
+			t.Errorf("%+v", s)
+		}
+		get(t, q, "ready")
+		done(t, q, "running", Result{})
+		done(t, q, "ready", Result{})
+		pending(t, ch)
+		time.Sleep(time.Minute)
+		get(t, q, "held")
+		done(t, q, "held", Result{})
+		if err := <-ch; err != nil {
+			t.Error(err)
+		}
+	})
 	bubble(t, "or nothing at all", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		for range 2 {
-			if err := q.Drain(t.Context()); err != nil {
+			if err := q.Drain(t.Context(), RunDelayed); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	bubble(t, "and says what is left when its context ends, and can go on", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a", "b")
 		get(t, q, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := q.Drain(ctx)
+		err := q.Drain(ctx, RunDelayed)
 		if !errors.Is(err, context.DeadlineExceeded) ||
-			err.Error() != "workqueue: not drained, 1 keys ready and 1 running: context deadline exceeded" {
+			err.Error() != "workqueue: not drained, 1 keys ready, 0 held and 1 running: context deadline exceeded" {
 			t.Errorf("Drain: %v", err)
 		}
 		get(t, q, "b")
 		done(t, q, "a", Result{})
 		done(t, q, "b", Result{})
-		if err := q.Drain(ctx); err != nil {
+		if err := q.Drain(ctx, RunDelayed); err != nil {
 			t.Errorf("a drained queue with an ended context: %v", err)
 		}
 	})
 	bubble(t, "for each who waits", func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a")
 		get(t, q, "a")
 		first, second, third := drain(t.Context(), q), drain(t.Context(), q), drain(t.Context(), q)
@@ -125,7 +155,7 @@ func TestDrainWaitsForEverything(t *testing.T) {
 
 func TestDrainTakesNothingNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a", "b", "c")
 		ch := drain(t.Context(), q)
 		get(t, q, "a")
@@ -151,7 +181,7 @@ func TestDrainTakesNothingNew(t *testing.T) {
 
 func TestCloseDropsWhatIsNotRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "running", "again", "later", "ready")
 		get(t, q, "running")
 		get(t, q, "again")
@@ -159,7 +189,7 @@ func TestCloseDropsWhatIsNotRunning(t *testing.T) {
 		add(t, q, "again")
 		addAfter(t, q, "later", time.Second)
 		addAfter(t, q, "delayed", time.Second)
-		draining := drain(t.Context(), newQueue(t, Options{}))
+		draining := drain(t.Context(), newQueue(t, Options[string]{}))
 		q.Close()
 		q.Close()
 		if s := q.Stats(); s.Dropped != 4 || s.Running != 3 || s.Ready != 0 || s.Delayed != 0 {
@@ -191,7 +221,7 @@ func TestCloseDropsWhatIsNotRunning(t *testing.T) {
 
 func TestCloseEndsADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, Options{})
+		q := newQueue(t, Options[string]{})
 		add(t, q, "a", "b")
 		get(t, q, "a")
 		ch := drain(t.Context(), q)
@@ -220,7 +250,11 @@ func TestNothingHangsOrIsLost(t *testing.T) {
 }
 
 func stress(t *testing.T, seed uint64) {
-	q, err := New[int](Options{Backoff: Backoff{Base: time.Microsecond, Max: 50 * time.Microsecond}})
+	opts := Options[int]{Backoff: Backoff{Base: time.Microsecond, Max: 50 * time.Microsecond}}
+	if seed%4 == 0 {
+		opts.Tenant = func(key int) string { return string(rune('a' + key%3)) }
+	}
+	q, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,27 +268,33 @@ func stress(t *testing.T, seed uint64) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(c)))
 			for {
-				key, err := q.Get(context.Background())
+				batch, err := q.GetBatch(context.Background(), 1+rng.IntN(2))
 				if err != nil {
 					if !errors.Is(err, ErrClosed) {
-						t.Errorf("Get: %v", err)
+						t.Errorf("GetBatch: %v", err)
 					}
 					return
 				}
-				if held[key].Add(1) != 1 {
-					t.Errorf("two workers on %d", key)
+				for _, key := range batch {
+					if held[key].Add(1) != 1 {
+						t.Errorf("two workers on %d", key)
+					}
 				}
-				ran[key].Store(added[key].Load())
-				var result Result
-				switch rng.IntN(8) {
-				case 0:
-					result.Err = errFailed
-				case 1:
-					result.After = time.Microsecond
-				}
-				held[key].Add(-1)
-				if err := q.Done(key, result); err != nil {
-					t.Errorf("Done: %v", err)
+				for _, key := range batch {
+					ran[key].Store(added[key].Load())
+					var result Result
+					switch rng.IntN(10) {
+					case 0:
+						result.Err = errFailed
+					case 1:
+						result.After = time.Microsecond
+					case 2:
+						holdForAMoment(t, q, key, rng, &wg)
+					}
+					held[key].Add(-1)
+					if err := q.Done(key, result); err != nil {
+						t.Errorf("Done: %v", err)
+					}
 				}
 			}
 		})
@@ -265,9 +305,9 @@ func stress(t *testing.T, seed uint64) {
 			for range 200 {
 				key, d := rng.IntN(keys), time.Duration(max(0, rng.IntN(40)-20))*time.Microsecond
 				n := added[key].Add(1)
-				if err := q.AddAfter(key, d); err != nil {
+				if err := q.AddWith(key, AddOptions{After: d, Priority: rng.IntN(3)}); err != nil {
 					if !errors.Is(err, ErrClosed) {
-						t.Errorf("AddAfter: %v", err)
+						t.Errorf("AddWith: %v", err)
 					}
 					return
 				}
@@ -286,12 +326,13 @@ func stress(t *testing.T, seed uint64) {
 			if closing && d == 0 {
 				q.Close()
 			}
-			if err := q.Drain(context.Background()); err != nil && !errors.Is(err, ErrDropped) {
+			if err := q.Drain(context.Background(), RunDelayed); err != nil && !errors.Is(err, ErrDropped) {
 				t.Errorf("Drain: %v", err)
 			}
 		})
 	}
 	wg.Wait()
+	audit(t, q)
 	if s := q.Stats(); s.Ready+s.Delayed+s.Running != 0 || s.Strays != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -299,5 +340,18 @@ func stress(t *testing.T, seed uint64) {
 		if ran, accepted := ran[key].Load(), accepted[key].Load(); !closing && ran < accepted {
 			t.Errorf("key %d was added %d times, the last run knew of %d", key, accepted, ran)
 		}
+	}
+}
+
+// holdForAMoment holds a key that runs, and has somebody release it, or nobody. If
+// the queue was closed meanwhile, it does nothing.
+func holdForAMoment(t *testing.T, q *Queue[int], key int, rng *rand.Rand, wg *sync.WaitGroup) {
+	release, err := q.Hold(key, Hold{Reason: "a moment", Limit: time.Duration(1+rng.IntN(100)) * time.Microsecond})
+	switch {
+	case errors.Is(err, ErrClosed):
+	case err != nil:
+		t.Errorf("Hold: %v", err)
+	case rng.IntN(2) == 0:
+		wg.Go(release)
 	}
 }

@@ -2,31 +2,70 @@ package workqueue
 
 import "time"
 
-// item is all that a queue knows of one key. A key has an item while it is
-// ready, delayed or running, and no longer: when it leaves the queue, its
-// failures leave with it.
-//
-// A key that is running is not ready; Add sets again instead. It may be delayed
-// at the same time.
+// item is all that a queue knows of one key. A key has an item while it is in the
+// queue, and no longer: when it leaves, its failures and its priority leave with
+// it.
 type item[K comparable] struct {
 	key K
-	// next and prev link the item into the list of ready or of running keys;
-	// next alone links it into the list of items to be used again.
+	// next and prev link the item into the list of its place: ready keys are in
+	// that of their lane, running ones and those held aside in those of the
+	// queue. next alone links it into the list of items to be used again.
 	next, prev *item[K]
+	// lane is that of the key's tenant, and of its priority when it was last
+	// ready.
+	lane *lane[K]
+	// holds are the holds that are on the key, linked.
+	holds *hold[K]
 	// err is what the last try failed with; nil if failures is 0.
 	err error
-	// since is when the key became ready, running or else delayed.
-	since time.Duration
+	// since is when the key came to its place, and stamp when it took its
+	// stand in the lane, which for a key that was raised is later.
+	since, stamp time.Duration
+	// hash is that of the key.
+	hash uint32
 	// slot is one more than the index in the heap of delays; 0 if the key is
 	// not delayed.
-	slot int
-	// failures is the number of tries in a row that have failed.
-	failures uint32
-	// ready and running say in which list the item is.
-	ready, running bool
-	// again says that a running key was added and will be ready when Done.
-	again bool
+	slot int32
+	// failures is the number of tries in a row that have failed, up to the
+	// largest number that fits.
+	failures uint16
+	// priority is the priority of the present wait or run, pending that of the
+	// next run that was asked for while the key runs.
+	priority, pending int16
+	place             place
+	// want says whether the key will be ready as soon as it neither runs nor is
+	// held. It is nothing for a key that neither runs nor is held.
+	want want
 }
+
+// place is where an item is. It may be delayed at any place but ready.
+type place uint8
+
+const (
+	aside   place = iota // delayed or held
+	ready                // in a lane
+	running              // a worker holds the key
+)
+
+// want is whether an add waits for a key to be let go.
+type want uint8
+
+const (
+	nothing want = iota
+	patient      // it does, but respects the back-off if the run fails
+	wanted       // it does
+)
+
+// waitsOutBackoff reports whether the item is delayed because its work has failed.
+func (it *item[K]) waitsOutBackoff() bool {
+	return it.place == aside && it.slot > 0 && it.failures > 0
+}
+
+// pursued reports whether somebody has asked for a further run of an item that is
+// not ready.
+func (it *item[K]) pursued() bool { return it.want != nothing || it.slot > 0 }
+
+func (it *item[K]) heapSlot() *int32 { return &it.slot }
 
 // list is a list of items in order, linked through the items: it needs no
 // memory of its own and gives none back.
@@ -59,55 +98,4 @@ func (l *list[K]) remove(it *item[K]) {
 	}
 	it.next, it.prev = nil, nil
 	l.len--
-}
-
-// shelf holds the items by key, and those that were used and can be again. Its
-// memory follows the number of keys: a Go map never gives memory back, so after
-// a flood has gone the shelf moves to a new one.
-type shelf[K comparable] struct {
-	items map[K]*item[K]
-	free  *item[K]
-	peak  int
-}
-
-const (
-	// shelfKeep is a number of keys for which no memory is given back.
-	shelfKeep = 1024
-	// shelfShrink is the part of its peak below which a shelf shrinks. The
-	// larger it is, the less is copied at once; and at the worst, this many
-	// times the memory that the keys need is held.
-	shelfShrink = 16
-)
-
-// add returns a new item for a key that has none.
-func (s *shelf[K]) add(key K) *item[K] {
-	it := s.free
-	if it == nil {
-		it = new(item[K])
-	} else {
-		s.free, it.next = it.next, nil
-	}
-	it.key = key
-	s.items[key] = it
-	s.peak = max(s.peak, len(s.items))
-	return it
-}
-
-// drop forgets an item that is in no list and not delayed.
-func (s *shelf[K]) drop(it *item[K]) {
-	delete(s.items, it.key)
-	*it = item[K]{next: s.free}
-	s.free = it
-	if s.peak > shelfKeep && len(s.items) < s.peak/shelfShrink {
-		s.shrink()
-	}
-}
-
-// shrink moves the items to a map of their size and lets go of the free ones.
-func (s *shelf[K]) shrink() {
-	items := make(map[K]*item[K], len(s.items))
-	for key, it := range s.items {
-		items[key] = it
-	}
-	s.items, s.free, s.peak = items, nil, len(items)
 }

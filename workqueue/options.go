@@ -2,25 +2,38 @@ package workqueue
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a queue whose options say nothing else. The first retry comes
-// as fast as client-go's. The longest pause is five minutes, where client-go
-// waits up to 1000 seconds: an object that nobody touches should not stay
-// broken for a quarter of an hour after its cause has gone.
+// The priorities of keys. A key has priority 0 unless it is added with another; the
+// larger, the sooner. Low is for work that nobody waits for, such as the keys of
+// an initial list or of a resync; it is the number that controller-runtime uses
+// for the same.
 const (
-	DefaultBackoffBase = 5 * time.Millisecond
-	DefaultBackoffMax  = 5 * time.Minute
+	MinPriority = -1000
+	Low         = -100
+	MaxPriority = 1000
 )
+
+// DefaultAgeing is the ageing of a queue whose options say nothing else. A key of
+// priority Low is then overtaken by those of priority 0 that are added in the
+// first 100 seconds of its wait, and by no others.
+const DefaultAgeing = time.Second
+
+// maxAgeing keeps ranks within a time.Duration.
+const maxAgeing = 1000 * time.Hour
 
 // Options say how a queue behaves. The zero value is ready for use: the default
-// back-off and no pacing.
-type Options struct {
+// back-off, no pacing, no tenants.
+type Options[K comparable] struct {
+	// Name stands for the queue in its [Stats]. It may be empty, and several
+	// queues may have the same: nothing is registered under it.
+	Name string
 	// Backoff is the pause before a failed key is tried again.
 	Backoff Backoff
 	// Rate is the number of keys that Get hands out for each second, over all
@@ -36,68 +49,79 @@ type Options struct {
 	// time. 0 means 1. A negative number is an error, and so is a burst
 	// without a rate.
 	Burst int
+	// Ageing is the time of waiting that counts as much as one unit of
+	// priority: a key that was added t ago with priority p comes before all
+	// whose priority is less than p + t/Ageing and that are added now. So a
+	// key of low priority waits longer, but not for ever. 0 means
+	// DefaultAgeing. A negative duration or one above 1000 hours is an error.
+	Ageing time.Duration
+	// Tenant, if not nil, tells whom a key belongs to, and the queue shares
+	// its turns among the tenants that have ready keys, however many keys each
+	// of them has. [Namespace] is the tenant function for names of Kubernetes
+	// objects. The function is called once for each call that adds a key,
+	// without locks, by its caller; it must be safe for concurrent use and
+	// always say the same of the same key. Tenants cost nothing when they
+	// have no keys in the queue, so there may be any number of them.
+	Tenant func(key K) string
+	// Weights are the numbers of keys that tenants have for each turn, 1 where
+	// a tenant is not in the map. A number below 1 is an error, and so are
+	// weights without tenants. The map is copied.
+	Weights map[string]int
+	// Observer, if not nil, is told of each key that comes, starts and ends.
+	Observer Observer
 }
 
-// Backoff is the pause between the failure of a key and its next try. It
-// doubles with each failure in a row. To keep keys that failed together from
-// coming back together, each pause is drawn at random between half of that and
-// the whole.
-type Backoff struct {
-	// Base is the pause after the first failure. 0 means DefaultBackoffBase.
-	// A negative duration is an error.
-	Base time.Duration
-	// Max is the longest pause. 0 means DefaultBackoffMax, or Base if that is
-	// longer. A negative duration is an error, and so is one below Base.
-	Max time.Duration
+// Namespace is a tenant function: the namespace of an object.
+func Namespace(key types.NamespacedName) string { return key.Namespace }
+
+// Observer is told what happens to the keys of a queue, to feed metrics that are
+// not read from [Stats]. It is called without locks, by whoever called the queue,
+// and should return soon. The methods must be safe for concurrent use. An observer
+// may be that of several queues.
+type Observer interface {
+	// Added is called when a key was accepted. merged says that the queue had
+	// it already.
+	Added(merged bool)
+	// Started is called before Get returns a key that was ready for so long.
+	Started(waited time.Duration)
+	// Ended is called when a key is Done that was worked on for so long, with
+	// the error of its result.
+	Ended(worked time.Duration, err error)
 }
 
-// complete checks the back-off and fills in what was left out.
-func (b Backoff) complete() (Backoff, error) {
-	if b.Base < 0 || b.Max < 0 {
-		return b, fmt.Errorf("workqueue: back-off from %v to %v: must not be negative", b.Base, b.Max)
+// complete checks the options and fills in what was left out.
+func (o Options[K]) complete() (Options[K], error) {
+	var err error
+	if o.Backoff, err = o.Backoff.complete(); err != nil {
+		return o, err
 	}
-	if b.Base == 0 {
-		b.Base = DefaultBackoffBase
-		if b.Max > 0 {
-			b.Base = min(b.Base, b.Max)
+	switch {
+	case o.Ageing < 0 || o.Ageing > maxAgeing:
+		return o, fmt.Errorf("%w: ageing of %v: must be between 0 and %v", ErrInvalid, o.Ageing, maxAgeing)
+	case o.Ageing == 0:
+		o.Ageing = DefaultAgeing
+	}
+	if len(o.Weights) > 0 && o.Tenant == nil {
+		return o, fmt.Errorf("%w: weights without a tenant function", ErrInvalid)
+	}
+	for tenant, weight := range o.Weights {
+		if weight < 1 {
+			return o, fmt.Errorf("%w: weight %d of tenant %q: must be at least 1", ErrInvalid, weight, tenant)
 		}
 	}
-	if b.Max == 0 {
-		b.Max = max(DefaultBackoffMax, b.Base)
-	}
-	if b.Max < b.Base {
-		return b, fmt.Errorf("workqueue: back-off from %v to %v: ends before it starts", b.Base, b.Max)
-	}
-	return b, nil
-}
-
-// ceiling is the longest pause after so many failures in a row.
-func (b Backoff) ceiling(failures uint32) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	shift := failures - 1
-	if shift >= 63 || b.Base > b.Max>>shift {
-		return b.Max
-	}
-	return b.Base << shift
-}
-
-// pause draws the pause after so many failures in a row.
-func (b Backoff) pause(failures uint32) time.Duration {
-	d := b.ceiling(failures)
-	return d - rand.N(d/2+1)
+	o.Weights = maps.Clone(o.Weights)
+	return o, nil
 }
 
 // limiter builds the limiter that the options ask for, nil for none.
-func (o Options) limiter() (*rate.Limiter, error) {
+func (o Options[K]) limiter() (*rate.Limiter, error) {
 	switch {
 	case math.IsNaN(float64(o.Rate)) || o.Rate < 0:
-		return nil, fmt.Errorf("workqueue: rate of %v for each second: must not be negative", o.Rate)
+		return nil, fmt.Errorf("%w: rate of %v for each second: must not be negative", ErrInvalid, o.Rate)
 	case o.Burst < 0:
-		return nil, fmt.Errorf("workqueue: burst of %d: must not be negative", o.Burst)
+		return nil, fmt.Errorf("%w: burst of %d: must not be negative", ErrInvalid, o.Burst)
 	case o.Rate == 0 && o.Burst > 0:
-		return nil, fmt.Errorf("workqueue: burst of %d without a rate", o.Burst)
+		return nil, fmt.Errorf("%w: burst of %d without a rate", ErrInvalid, o.Burst)
 	case o.Rate == 0 || o.Rate == rate.Inf:
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ func limit(r float64) rate.Limit { return rate.Limit(r) }
 
 func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 	bubble(t, "one at a time after a burst", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: 2, Burst: 3})
+		q := newQueue(t, Options[string]{Rate: 2, Burst: 3})
 		for i := range 7 {
 			add(t, q, fmt.Sprint(i))
 		}
@@ -31,7 +31,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 		}
 	})
 	bubble(t, "so workers that give up take no turn away", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: 1})
+		q := newQueue(t, Options[string]{Rate: 1})
 		add(t, q, "a", "b")
 		get(t, q, "a")
 		start := time.Now()
@@ -46,7 +46,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 		}
 	})
 	bubble(t, "so many that wait share it", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: 10})
+		q := newQueue(t, Options[string]{Rate: 10})
 		start := time.Now()
 		times := make(chan time.Duration, 20)
 		for range 20 {
@@ -69,7 +69,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 		}
 	})
 	bubble(t, "and hardly ever is a rate too", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: 1e-300})
+		q := newQueue(t, Options[string]{Rate: 1e-300})
 		add(t, q, "a", "b")
 		get(t, q, "a")
 		time.Sleep(1000 * time.Hour)
@@ -77,7 +77,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 		q.Close()
 	})
 	bubble(t, "and infinite is none", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: rate.Inf})
+		q := newQueue(t, Options[string]{Rate: rate.Inf})
 		for i := range 100 {
 			add(t, q, fmt.Sprint(i))
 		}
@@ -86,7 +86,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 		}
 	})
 	bubble(t, "and drains keep it", func(t *testing.T) {
-		q := newQueue(t, Options{Rate: 1})
+		q := newQueue(t, Options[string]{Rate: 1})
 		add(t, q, "a", "b", "c")
 		go func() {
 			for {
@@ -100,7 +100,7 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 			}
 		}()
 		start := time.Now()
-		if err := q.Drain(t.Context()); err != nil {
+		if err := q.Drain(t.Context(), RunDelayed); err != nil {
 			t.Fatal(err)
 		}
 		if at := time.Since(start); at < 2*time.Second || at > 2*time.Second+time.Millisecond {

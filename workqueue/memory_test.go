@@ -1,0 +1,75 @@
+package workqueue
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestNoAllocationsInSteadyState counts the allocations of a key that comes,
+// runs, fails, waits and comes again.
+func TestNoAllocationsInSteadyState(t *testing.T) {
+	q, err := New[name](Options[name]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, i, ctx := names(100), 0, context.Background()
+	n := testing.AllocsPerRun(10_000, func() {
+		key := keys[i%len(keys)]
+		i++
+		for _, result := range []Result{{After: time.Hour}, {Err: errFailed}, {}} {
+			if q.Add(key) != nil || q.AddAfter(key, time.Second) != nil {
+				t.Fatal("not added")
+			}
+			if got, err := q.Get(ctx); err != nil || got != key || q.Done(key, result) != nil {
+				t.Fatal(got, err)
+			}
+		}
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestMemoryFollowsTheNumberOfKeys has a flood of keys fail, come back, and go.
+func TestMemoryFollowsTheNumberOfKeys(t *testing.T) {
+	const flood = 100_000
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	q, err := New[int](Options[int]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for key := range flood {
+		if err := q.Add(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(result Result) {
+		for range flood {
+			key, err := q.Get(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := q.Done(key, result); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(Result{Err: errFailed, After: time.Nanosecond})
+	if held := heap() - before; held < flood*32 {
+		t.Errorf("%d bytes for %d keys: the test measures nothing", held, flood)
+	}
+	run(Result{})
+	if held := heap() - before; held > 1<<20 {
+		t.Errorf("%d bytes for no keys", held)
+	}
+	runtime.KeepAlive(q)
+}
