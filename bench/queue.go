@@ -71,7 +71,7 @@ func newQueue(ctx context.Context, side string) (queue, error) {
 	case controllerRuntime:
 		return theirQueue{priorityqueue.New[types.NamespacedName]("bench")}, nil
 	}
-	q, err := workqueue.New[types.NamespacedName](workqueue.Options{})
+	q, err := workqueue.New[types.NamespacedName](workqueue.Options[types.NamespacedName]{})
 	return ourQueue{ctx, q}, err
 }
 

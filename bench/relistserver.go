@@ -15,9 +15,6 @@ func isChanged(i int) bool { return i%changedEvery == 0 }
 
 func relistVersion(i int) string { return liveVersion(i + 1) }
 
-// changedObjects is how many there are.
-func changedObjects(size int) int { return (size + changedEvery - 1) / changedEvery }
-
 // relist is a collection that forgets its past, after which a thousandth of its
 // objects is new.
 type relist struct {

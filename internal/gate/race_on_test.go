@@ -1,0 +1,6 @@
+//go:build race
+
+package gate
+
+// underRace is true where the race detector changes what memory is used.
+const underRace = true
