@@ -187,6 +187,25 @@ func TestAListForgetsBrokenObjectsThatAreNotThere(t *testing.T) {
 	})
 }
 
+func TestAListedObjectIsNotBrokenIfThatStateOrANewerOneIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{
+			onList: lists(
+				[]Item[object]{obj("a", "u1", "5"), obj("b", "u2", "6")},
+				[]Item[object]{garbage("a", "u1", "5"), garbage("b", "u2", "4")},
+			),
+			onWatch: expiring(1),
+		}
+		g := newRig(t, s, Options[object]{Streaming: StreamingNever})
+		g.during(2*time.Minute, func() {
+			if broken := g.Broken(); len(broken) != 0 {
+				t.Errorf("broken: %+v", broken)
+			}
+			wantLines(t, "held", g.sink.holds(), "a@5", "b@6")
+		})
+	})
+}
+
 func TestTheObjectsOfAResourceThatIsGoneAreDeletedIfWanted(t *testing.T) {
 	for _, policy := range []NotServedPolicy{KeepObjects, DeleteObjects} {
 		for _, outage := range []time.Duration{5 * time.Second, 5 * time.Minute} {

@@ -65,11 +65,12 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 		d.stays(it)
 		return
 	}
+	// An object that is held as it is needs no other copy, good or not.
+	if !d.wants(it) {
+		return
+	}
 	err := it.Err
 	if err == nil {
-		if !d.wants(it) {
-			return
-		}
 		if err = r.transformed(it); err == nil {
 			d.keep(it, r.pushed(it.Version))
 			return
