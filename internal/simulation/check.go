@@ -34,6 +34,10 @@ const (
 	checkMark = "an object is marked as broken and is not"
 	// checkIndex: an index lists what its function says.
 	checkIndex = "an index does not agree with the store"
+	// checkSnapshot: a snapshot shows the state of its beginning.
+	checkSnapshot = "a snapshot has changed"
+	// checkFloor: nothing older than the minimum is ever held.
+	checkFloor = "the store holds what is older than its minimum"
 	// checkAhead: what a handler is told, the store has.
 	checkAhead = "a handler was told before the store knew"
 	// checkEnd: in the end all is as the server has it.

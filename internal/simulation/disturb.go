@@ -36,7 +36,9 @@ func (s *simulation) disturb() *Failure {
 		on := s.rnd.IntN(3) == 0
 		s.note("black hole: %v", on)
 		server.BlackHole(on)
-	case n < 83:
+	case n < 77:
+		return s.replace(s.rnd.IntN(len(s.mirrors)))
+	case n < 84:
 		m := s.anyMirror()
 		s.note("start or stop")
 		if m.cancel == nil {
@@ -53,6 +55,29 @@ func (s *simulation) disturb() *Failure {
 		s.note("all faults of requests end")
 		s.world.script.Clear()
 	}
+	return nil
+}
+
+// replace puts another informer in the place of one, as a program that starts
+// anew does: it knows nothing but the version that it must not fall behind.
+func (s *simulation) replace(i int) *Failure {
+	old := s.mirrors[i]
+	s.note("%s is replaced", old.spec.Name)
+	if f := old.stop(); f != nil {
+		return f
+	}
+	synctest.Wait()
+	if f := old.check(); f != nil {
+		return f
+	}
+	old.release()
+	spec := s.mirrorSpec(i)
+	spec.Namespace, spec.Colour, spec.Minimum = old.spec.Namespace, old.spec.Colour, old.version()
+	s.tally.Faults++
+	if err := s.bear(i, spec); err != nil {
+		return s.broken(err)
+	}
+	s.mirrors[i].start(s.ctx)
 	return nil
 }
 

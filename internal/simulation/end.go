@@ -94,6 +94,7 @@ func (s *simulation) finish() *Failure {
 func (s *simulation) end() {
 	for _, m := range s.mirrors {
 		_ = m.stop()
+		m.release()
 	}
 	s.cancel()
 	s.world.down()

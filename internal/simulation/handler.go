@@ -26,14 +26,19 @@ type HandlerSpec struct {
 	Budget int           `json:"budget,omitempty"`
 	// Panics makes it panic at every tenth change or so.
 	Panics bool `json:"panics,omitempty"`
+	// Loop makes it a loop over the changes, which ends with the run.
+	Loop bool `json:"loop,omitempty"`
 }
 
 // handler notes what it is told; the checks follow at the next moment of rest.
 type handler struct {
-	spec         HandlerSpec
-	mirror       *mirror
-	follower     *follower
-	registration *informer.Registration
+	spec     HandlerSpec
+	mirror   *mirror
+	follower *follower
+	// remove takes it away, and done is closed when it has returned from its last
+	// call.
+	remove func()
+	done   <-chan struct{}
 	// left is set when it is removed, silent once its last call has returned.
 	left, silent bool
 
@@ -46,14 +51,45 @@ func newHandler(spec HandlerSpec, m *mirror) *handler {
 	return &handler{spec: spec, mirror: m, follower: newFollower(m.gaps, spec.Colour), rnd: rand.New(rand.NewPCG(spec.Seed, 1))}
 }
 
-func handleWith[T reflector.Object](i *informer.Informer[T], h *handler, state func(T) State) (*informer.Registration, error) {
+// handleWith registers h, or begins its loop.
+func handleWith[T reflector.Object](i *informer.Informer[T], h *handler, state func(T) State) error {
+	if h.spec.Loop {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		h.remove, h.done = cancel, done
+		go func() {
+			defer close(done)
+			for c := range i.Changes(ctx) {
+				h.handle(ctx, noted(&c, state))
+			}
+		}()
+		return nil
+	}
 	opts := informer.HandlerOptions[T]{Name: h.spec.Name, Resync: h.spec.Resync, Budget: h.spec.Budget}
 	if h.spec.Colour != "" {
 		opts.Filter = func(obj T) bool { return state(obj).Colour == h.spec.Colour }
 	}
-	return i.Handle(informer.HandlerFunc[T](func(ctx context.Context, c informer.Change[T]) {
+	registration, err := i.Handle(informer.HandlerFunc[T](func(ctx context.Context, c informer.Change[T]) {
 		h.handle(ctx, noted(&c, state))
 	}), opts)
+	if err == nil {
+		h.remove, h.done = registration.Remove, registration.Done()
+	}
+	return err
+}
+
+// leave takes the handler away.
+func (h *handler) leave() {
+	h.left = true
+	h.remove()
+}
+
+// runEnded tells that the run of its informer has ended, and with it a loop. The
+// loop may still be in its body.
+func (h *handler) runEnded() {
+	if h.spec.Loop {
+		h.leave()
+	}
 }
 
 // noted is the part of a change that can be written down.
@@ -113,7 +149,7 @@ func (h *handler) check() *Failure {
 	}
 	if h.left {
 		select {
-		case <-h.registration.Done():
+		case <-h.done:
 			h.silent = true
 		default:
 		}

@@ -11,11 +11,14 @@ import (
 	"heliograph.example/reflector"
 )
 
-// indexFuncs are the indexes of every informer: one with one value for each
-// object, and one with none, one or two.
+// orderedIndex names the index that keeps its values in order.
+const orderedIndex = "some"
+
+// indexFuncs are indexes of every informer: one with one value for each object,
+// and one with none, one or two. One of the labels is there as well.
 var indexFuncs = map[string]func(obj metav1.Object) []string{
 	"colour": func(obj metav1.Object) []string { return []string{obj.GetLabels()[colourLabel]} },
-	"some": func(obj metav1.Object) []string {
+	orderedIndex: func(obj metav1.Object) []string {
 		switch colour := obj.GetLabels()[colourLabel]; colour {
 		case colours[0]:
 			return nil
@@ -32,9 +35,10 @@ func indexes[T reflector.Object]() indexer.Indexes[T] {
 	for name, values := range indexFuncs {
 		out[name] = indexer.Index[T]{
 			Values:  func(obj T, found []string) ([]string, error) { return append(found, values(obj)...), nil },
-			Ordered: name == "some",
+			Ordered: name == orderedIndex,
 		}
 	}
+	out[indexer.LabelIndex] = indexer.ByLabels[T]()
 	return out
 }
 
@@ -61,7 +65,7 @@ func checkIndexes[T reflector.Object](store indexer.Reader[T]) error {
 			}
 		}
 	}
-	return nil
+	return checkQueries(store)
 }
 
 func sameKeys[T reflector.Object](store indexer.Reader[T], name, value string, want []types.NamespacedName) error {

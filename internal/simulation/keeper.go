@@ -25,6 +25,11 @@ type keeper struct {
 	gaps  *gaps
 	place map[types.NamespacedName]int
 	epoch int
+	// parts says that a list may be pushed in parts.
+	parts bool
+	// floor is a version that the store may not be before in the first epoch.
+	floor uint64
+	first int
 	// marked are the objects that were marked the last time, and what was held of
 	// them.
 	marked map[types.NamespacedName]marked
@@ -35,8 +40,10 @@ type marked struct {
 	held    State
 }
 
-func newKeeper(g *gaps, epoch int) *keeper {
-	return &keeper{view: g.view, gaps: g, place: make(map[types.NamespacedName]int), epoch: epoch}
+func newKeeper(g *gaps, spec MirrorSpec, epoch int) *keeper {
+	k := &keeper{view: g.view, gaps: g, place: make(map[types.NamespacedName]int), epoch: epoch, first: epoch, parts: spec.RelistBudget > 0}
+	k.floor, _ = strconv.ParseUint(spec.Minimum, 10, 64)
+	return k
 }
 
 // check takes the state of the store at a moment of rest.
@@ -62,7 +69,8 @@ func (k *keeper) check(h held) *Failure {
 }
 
 // whole checks that all that is held was there at the version of the store, and
-// all else was not, but for what is excused.
+// all else was not, but for what is excused. While the informer says that its store
+// is a mixture, after a list that was pushed in parts, it is one.
 func (k *keeper) whole(h held) *Failure {
 	v, _ := strconv.ParseUint(h.version, 10, 64)
 	if v == 0 {
@@ -71,14 +79,26 @@ func (k *keeper) whole(h held) *Failure {
 		}
 		return &Failure{Check: checkMixture, What: fmt.Sprintf("%d objects at no version", len(h.objects))}
 	}
+	if h.reader.Mixed && k.parts && h.reader.State != reflector.Watching {
+		k.marked = nil
+		return nil
+	}
+	var low *Failure
 	for epoch := k.epoch; epoch <= k.view.truth.now(); epoch++ {
 		want := k.view.at(epoch, v)
 		marks := k.marks(h, want, v)
 		k.fill(h, want)
 		if maps.Equal(want, h.objects) {
+			if v < k.floor && epoch == k.first {
+				low = &Failure{Check: checkFloor, What: fmt.Sprintf("%d is before %d", v, k.floor)}
+				continue
+			}
 			k.epoch = epoch
 			return marks
 		}
+	}
+	if low != nil {
+		return low
 	}
 	want := k.view.at(k.epoch, v)
 	_ = k.marks(h, want, v)
@@ -98,6 +118,7 @@ func (k *keeper) fill(h held, want map[types.NamespacedName]State) {
 // it is about must be the present one, or a later one that a list has shown, and
 // poisonous, and what is held must be older and stay.
 func (k *keeper) marks(h held, want map[types.NamespacedName]State, v uint64) *Failure {
+	var first *Failure
 	before := k.marked
 	k.marked = make(map[types.NamespacedName]marked)
 	for _, b := range h.broken {
@@ -120,12 +141,12 @@ func (k *keeper) marks(h held, want map[types.NamespacedName]State, v uint64) *F
 		case again && last.version == b.Err.Version && last.held != held:
 			wrong = fmt.Sprintf("what was held of it has changed from %v", last.held)
 		}
-		if wrong != "" {
-			return &Failure{Check: checkMark, What: fmt.Sprintf("%v: %s: it is %v, and held is %v", b.Err, wrong, now, held)}
+		if wrong != "" && first == nil {
+			first = &Failure{Check: checkMark, What: fmt.Sprintf("%v: %s: it is %v, and held is %v", b.Err, wrong, now, held)}
 		}
 		k.marked[key] = marked{b.Err.Version, held}
 	}
-	return nil
+	return first
 }
 
 // difference tells how what is there differs from what should be.

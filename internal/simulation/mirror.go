@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +44,10 @@ type MirrorSpec struct {
 	PageSize int64 `json:"pageSize,omitempty"`
 	// Transform makes it mark every object.
 	Transform bool `json:"transform,omitempty"`
+	// StaleStart, Minimum and RelistBudget are options of its reflector.
+	StaleStart   bool   `json:"staleStart,omitempty"`
+	Minimum      string `json:"minimum,omitempty"`
+	RelistBudget int    `json:"relistBudget,omitempty"`
 	// WatchTimeout is what it asks for, and Backoff its shortest pause. Both
 	// are chance in an informer that is not told.
 	WatchTimeout time.Duration `json:"watchTimeout"`
@@ -59,41 +65,44 @@ type mirror struct {
 	poisoned atomic.Bool
 
 	run     func(ctx context.Context) error
-	handle  func(h *handler) (*informer.Registration, error)
+	handle  func(h *handler) error
 	entries func() map[types.NamespacedName]State
 	entry   func(key types.NamespacedName) State
 	indexes func() error
+	pin     func() *pinned
 	version func() string
 	status  func() reflector.Status
 	broken  func() []reflector.BrokenObject
 
 	handlers []*handler
+	pins     []*pinned
 	// cancel ends the run under way; nil if there is none. ended has its error.
 	cancel context.CancelFunc
 	ended  chan error
 }
 
-// newMirror makes an informer that reads the server that config leads to.
-func newMirror(spec MirrorSpec, config *rest.Config, truth *Truth, record *Record) (*mirror, error) {
+// newMirror makes an informer that reads a server, in a group, which may be nil.
+func newMirror(spec MirrorSpec, w *world, group *reflector.Group) (*mirror, error) {
+	m := bareMirror(spec, w.truth)
 	switch spec.Form {
 	case formTyped:
-		return newMirrorOf[*corev1.ConfigMap](spec, config, truth, record)
+		return m, readServer[*corev1.ConfigMap](m, w.config(), group)
 	case formUnstructured:
-		return newMirrorOf[*unstructured.Unstructured](spec, config, truth, record)
+		return m, readServer[*unstructured.Unstructured](m, w.config(), group)
 	case formMetadata:
-		return newMirrorOf[*metav1.PartialObjectMetadata](spec, config, truth, record)
+		return m, readServer[*metav1.PartialObjectMetadata](m, w.config(), group)
 	}
 	return nil, fmt.Errorf("an informer of unknown form %q", spec.Form)
 }
 
-func newMirrorOf[T reflector.Object](spec MirrorSpec, config *rest.Config, truth *Truth, record *Record) (*mirror, error) {
-	m := bareMirror(spec, truth, record)
+func readServer[T reflector.Object](m *mirror, config *rest.Config, group *reflector.Group) error {
+	spec := m.spec
 	if !spec.Transform {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return spoiler{next, &m.poisoned} })
 	}
 	client, err := coreClient(config, spec.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts := reflector.SourceOptions{Namespace: spec.Namespace}
 	if spec.Colour != "" {
@@ -101,28 +110,29 @@ func newMirrorOf[T reflector.Object](spec MirrorSpec, config *rest.Config, truth
 	}
 	source, err := reflector.NewRESTSource[T](client.RESTClient(), resource, opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return m, readFrom(m, reflector.Source[T](source))
+	return readFrom(m, reflector.Source[T](source), group)
 }
 
 // bareMirror lacks the informer.
-func bareMirror(spec MirrorSpec, truth *Truth, record *Record) *mirror {
-	m := &mirror{spec: spec, record: record, view: view{truth, spec.Namespace, spec.Colour}}
+func bareMirror(spec MirrorSpec, truth *Truth) *mirror {
+	m := &mirror{spec: spec, record: newRecord(spec, truth.now()), view: view{truth, spec.Namespace, spec.Colour}}
 	m.gaps = newGaps(m.view)
-	m.keeper = newKeeper(m.gaps, truth.now())
+	m.keeper = newKeeper(m.gaps, spec, truth.now())
 	return m
 }
 
 // readFrom gives the mirror an informer that reads any source.
-func readFrom[T reflector.Object](m *mirror, source reflector.Source[T]) error {
+func readFrom[T reflector.Object](m *mirror, source reflector.Source[T], group *reflector.Group) error {
 	spec := m.spec
 	opts := informer.Options[T]{
 		Name:          spec.Name,
 		Indexes:       indexes[T](),
 		OnObjectError: func(*informer.ObjectError) {},
 		Reflector: reflector.Options[T]{
-			PageSize: spec.PageSize, WatchTimeout: spec.WatchTimeout,
+			PageSize: spec.PageSize, WatchTimeout: spec.WatchTimeout, Group: group,
+			StaleStart: spec.StaleStart, MinimumResourceVersion: spec.Minimum, RelistBudget: spec.RelistBudget,
 			Backoff: wait.Backoff{Duration: spec.Backoff, Factor: 2, Cap: 30 * time.Second},
 		},
 	}
@@ -151,14 +161,9 @@ func readFrom[T reflector.Object](m *mirror, source reflector.Source[T]) error {
 	store := i.Store()
 	m.run, m.version = i.Run, func() string { return store.Version() }
 	m.status = func() reflector.Status { return i.Status().Reader }
-	m.handle = func(h *handler) (*informer.Registration, error) { return handleWith(i, h, state) }
-	m.entries = func() map[types.NamespacedName]State {
-		out := make(map[types.NamespacedName]State)
-		for e := range store.Entries() {
-			out[e.Key] = state(e.Object)
-		}
-		return out
-	}
+	m.handle = func(h *handler) error { return handleWith(i, h, state) }
+	m.entries = func() map[types.NamespacedName]State { return entriesOf(store, state) }
+	m.pin = func() *pinned { return pin(store, state) }
 	m.entry = func(key types.NamespacedName) State {
 		e, ok := store.Entry(key)
 		if !ok {
@@ -218,7 +223,20 @@ func (m *mirror) stop() *Failure {
 	if err := <-m.ended; err != nil {
 		return m.failure(checkRun, err.Error())
 	}
+	for _, h := range m.handlers {
+		h.runEnded()
+	}
 	return nil
+}
+
+// release lets go of what a mirror that has stopped and is used no more holds.
+func (m *mirror) release() {
+	for _, h := range m.handlers {
+		h.leave()
+	}
+	for _, p := range m.pins {
+		p.close()
+	}
 }
 
 // hasEnded tells of a run that has ended by itself.
@@ -240,11 +258,9 @@ func (m *mirror) failure(check, what string) *Failure {
 func (m *mirror) join(spec HandlerSpec) error {
 	m.record.add(Line{Do: lineJoin, Handler: &spec})
 	h := newHandler(spec, m)
-	reg, err := m.handle(h)
-	if err != nil {
+	if err := m.handle(h); err != nil {
 		return err
 	}
-	h.registration = reg
 	m.handlers = append(m.handlers, h)
 	return nil
 }
@@ -254,8 +270,7 @@ func (m *mirror) leave(name string) {
 	for _, h := range m.handlers {
 		if h.spec.Name == name && !h.left {
 			m.record.add(Line{Do: lineLeave, Handler: &h.spec})
-			h.left = true
-			h.registration.Remove()
+			h.leave()
 		}
 	}
 }
@@ -271,6 +286,11 @@ func (m *mirror) check() *Failure {
 	if err := m.indexes(); f == nil && err != nil {
 		f = &Failure{Check: checkIndex, What: err.Error()}
 	}
+	for _, p := range m.pins {
+		if err := p.check(); f == nil && err != nil {
+			f = &Failure{Check: checkSnapshot, What: err.Error()}
+		}
+	}
 	for _, h := range m.handlers {
 		if f != nil {
 			break
@@ -281,6 +301,19 @@ func (m *mirror) check() *Failure {
 		f.Mirror = m.spec.Name
 	}
 	return f
+}
+
+// look opens a snapshot or closes one, now and then.
+func (m *mirror) look(rnd *rand.Rand) {
+	switch {
+	case rnd.IntN(4) > 0:
+	case len(m.pins) < 3 && rnd.IntN(2) == 0:
+		m.pins = append(m.pins, m.pin())
+	case len(m.pins) > 0:
+		n := rnd.IntN(len(m.pins))
+		m.pins[n].close()
+		m.pins = slices.Delete(m.pins, n, n+1)
+	}
 }
 
 // lag tells what is not yet as the server has it; empty if all is.

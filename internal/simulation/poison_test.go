@@ -32,7 +32,7 @@ func TestPoisonMakesPoisonousObjectsUnusableAndNoOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.spec.Name, c.spec.Backoff = mirrorAgent, time.Second
-				m, err := newMirror(c.spec, w.config(), w.truth, newRecord(c.spec))
+				m, err := newMirror(c.spec, w, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

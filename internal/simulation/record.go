@@ -59,7 +59,8 @@ type Line struct {
 	Note    string       `json:"note,omitempty"`
 	// Gaps is set on the check from which on lists may have gaps.
 	Gaps bool `json:"gaps,omitempty"`
-	// Epoch and Version are those of the server, at the end.
+	// Epoch is that of the server when the informer was made, and at the end, as
+	// Version is.
 	Epoch   int    `json:"epoch,omitempty"`
 	Version uint64 `json:"version,omitempty"`
 }
@@ -161,9 +162,9 @@ type Record struct {
 	lines []Line
 }
 
-func newRecord(spec MirrorSpec) *Record {
+func newRecord(spec MirrorSpec, epoch int) *Record {
 	r := &Record{began: time.Now()}
-	r.add(Line{Do: lineMirror, Mirror: &spec})
+	r.add(Line{Do: lineMirror, Mirror: &spec, Epoch: epoch})
 	return r
 }
 

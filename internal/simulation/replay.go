@@ -39,6 +39,7 @@ func Replay(t *testing.T, lines []Line) (failure *Failure, err error) {
 		if stopped := p.mirror.stop(); failure == nil && err == nil {
 			failure = stopped
 		}
+		p.mirror.release()
 		p.cancel()
 	})
 	return failure, err
@@ -65,12 +66,12 @@ func newPlayer(lines []Line) (*player, error) {
 	}
 	p := &player{source: newScript(lines), began: time.Now()}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.mirror = bareMirror(spec, truth, newRecord(spec))
-	if err := readFrom(p.mirror, reflector.Source[object](p.source)); err != nil {
+	p.mirror = bareMirror(spec, truth)
+	if err := readFrom(p.mirror, reflector.Source[object](p.source), nil); err != nil {
 		p.cancel()
 		return nil, err
 	}
-	p.mirror.keeper.epoch = 0
+	p.mirror.keeper.epoch, p.mirror.keeper.first = lines[0].Epoch, lines[0].Epoch
 	return p, nil
 }
 

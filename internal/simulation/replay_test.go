@@ -24,7 +24,7 @@ func TestARecordOfAGoodRunIsReplayedWithoutAFailure(t *testing.T) {
 		for _, name := range []string{"mirror0", "mirror1"} {
 			failure, err := Replay(t, out.Record(name))
 			if failure != nil || err != nil {
-				t.Errorf("seed %d, %s: %v, %v", seed, name, failure, err)
+				t.Errorf("seed %d, %s: %v, %v (%s)", seed, name, failure, err, writeRecord(t, "replay-*.jsonl", out.Record(name)))
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"heliograph.example/reflector"
 )
 
 const (
@@ -70,6 +72,8 @@ type simulation struct {
 	world   *world
 	writers *writers
 	mirrors []*mirror
+	// group is shared by all informers.
+	group   *reflector.Group
 	backups []backup
 	tally   Tally
 	// names counts the handlers, for their names.
@@ -86,15 +90,33 @@ func newSimulation(ctx context.Context, t *testing.T, seed uint64) (*simulation,
 	if s.writers, err = newWriters(s.world, 3); err != nil {
 		return nil, err
 	}
-	for i := range 2 {
-		spec := s.mirrorSpec(i)
-		m, err := newMirror(spec, s.world.config(), s.world.truth, newRecord(spec))
-		if err != nil {
+	if s.rnd.IntN(2) == 0 {
+		if s.group, err = reflector.NewGroup(1); err != nil {
 			return nil, err
 		}
-		s.mirrors = append(s.mirrors, m)
+	}
+	s.mirrors = make([]*mirror, 2)
+	for i := range s.mirrors {
+		if err := s.bear(i, s.mirrorSpec(i)); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
+}
+
+// bear makes an informer with handlers.
+func (s *simulation) bear(i int, spec MirrorSpec) error {
+	m, err := newMirror(spec, s.world, s.group)
+	if err != nil {
+		return err
+	}
+	s.mirrors[i] = m
+	for range 1 + s.rnd.IntN(2) {
+		if err := m.join(s.handlerSpec()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run is the whole simulation, up to the first promise that is broken.
@@ -103,11 +125,6 @@ func (s *simulation) run() *Failure {
 		s.writers.burst(s.ctx, s.rnd, 5, 0)
 	}
 	for _, m := range s.mirrors {
-		for range 1 + s.rnd.IntN(2) {
-			if err := m.join(s.handlerSpec()); err != nil {
-				return s.broken(err)
-			}
-		}
 		m.start(s.ctx)
 	}
 	for range 20 + s.rnd.IntN(30) {
@@ -153,6 +170,7 @@ func (s *simulation) check() *Failure {
 		if f := m.check(); f != nil {
 			return f
 		}
+		m.look(s.rnd)
 	}
 	return nil
 }

@@ -165,6 +165,10 @@ func (s *scriptStream) Next() ([]reflector.Event[object], error) {
 	if err != nil {
 		return nil, err
 	}
+	// Bytes are progress, where the source tells of them.
+	if told := reflector.SourceTraceFrom(s.ctx).Read; told != nil {
+		told(1)
+	}
 	var events []reflector.Event[object]
 	for _, e := range l.Events {
 		event := reflector.Event[object]{InitialEventsEnd: e.End}

@@ -22,13 +22,17 @@ func (s *simulation) mirrorSpec(i int) MirrorSpec {
 	case 1:
 		spec.Colour = pick(s.rnd, colours...)
 	}
+	spec.StaleStart = s.rnd.IntN(3) == 0
+	if s.rnd.IntN(2) == 0 {
+		spec.RelistBudget = 1 + s.rnd.IntN(3)
+	}
 	return spec
 }
 
 func (s *simulation) handlerSpec() HandlerSpec {
 	s.names++
 	spec := HandlerSpec{Name: fmt.Sprint("h", s.names), Seed: s.rnd.Uint64()}
-	switch s.rnd.IntN(6) {
+	switch s.rnd.IntN(7) {
 	case 0: // quick
 	case 1:
 		spec.Colour = pick(s.rnd, colours...)
@@ -38,6 +42,9 @@ func (s *simulation) handlerSpec() HandlerSpec {
 		spec.Panics = true
 	case 4:
 		spec.Colour, spec.Resync, spec.Pause = pick(s.rnd, colours...), 5*time.Minute, seconds(s.rnd, 10)
+	case 5:
+		spec.Loop, spec.Pause = true, seconds(s.rnd, 10)
+		return spec
 	}
 	if s.rnd.IntN(3) == 0 { // slow
 		spec.Pause, spec.Budget = seconds(s.rnd, 30), 1+s.rnd.IntN(5)
