@@ -91,8 +91,10 @@ type Page struct {
 type Item struct {
 	Key types.NamespacedName `json:"key"`
 	State
-	// Broken says that the object could not be decoded.
-	Broken bool `json:"broken,omitempty"`
+	// Broken says that the object could not be decoded, Unchanged that it did not
+	// have to be.
+	Broken    bool `json:"broken,omitempty"`
+	Unchanged bool `json:"unchanged,omitempty"`
 }
 
 // Event is a reflector.Event.
@@ -100,9 +102,9 @@ type Event struct {
 	Type string               `json:"type"`
 	Key  types.NamespacedName `json:"key,omitzero"`
 	State
-	// Broken says that the object could not be decoded.
-	Broken bool `json:"broken,omitempty"`
-	End    bool `json:"initialEventsEnd,omitempty"`
+	Broken    bool `json:"broken,omitempty"`
+	Unchanged bool `json:"unchanged,omitempty"`
+	End       bool `json:"initialEventsEnd,omitempty"`
 }
 
 // Error is an error in a form that can be written down.
@@ -265,6 +267,14 @@ func (s recorded[T]) Get(ctx context.Context, key types.NamespacedName) (reflect
 	return it, err
 }
 
+// Skipping returns a source that need not decode what is held.
+func (s recorded[T]) Skipping(held func(types.NamespacedName) (types.UID, string, bool)) reflector.Source[T] {
+	if skipper, ok := s.Source.(reflector.Skipper[T]); ok {
+		s.Source = skipper.Skipping(held)
+	}
+	return s
+}
+
 // Watch opens a watch and writes it down.
 func (s recorded[T]) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[T], error) {
 	began := time.Now()
@@ -324,7 +334,7 @@ func eventOf[T reflector.Object](e *reflector.Event[T]) Event {
 		return out
 	}
 	it := itemOf(&e.Item)
-	out.State, out.Broken = it.State, it.Broken
+	out.State, out.Broken, out.Unchanged = it.State, it.Broken, it.Unchanged
 	return out
 }
 
@@ -332,7 +342,7 @@ func eventOf[T reflector.Object](e *reflector.Event[T]) Event {
 func itemOf[T reflector.Object](it *reflector.Item[T]) Item {
 	var none T
 	if it.Err != nil || any(it.Object) == any(none) {
-		out := Item{Key: it.Key, State: State{UID: it.UID}, Broken: it.Err != nil}
+		out := Item{Key: it.Key, State: State{UID: it.UID}, Broken: it.Err != nil, Unchanged: it.Unchanged}
 		out.Version, _ = strconv.ParseUint(it.Version, 10, 64)
 		return out
 	}

@@ -182,7 +182,7 @@ func (s *scriptStream) Next() ([]reflector.Event[object], error) {
 		default:
 			event.Type = deltafifo.Bookmark
 		}
-		event.Item = (&Item{e.Key, e.State, e.Broken}).item()
+		event.Item = (&Item{e.Key, e.State, e.Broken, e.Unchanged}).item()
 		events = append(events, event)
 	}
 	return events, nil
@@ -192,6 +192,8 @@ func (s *scriptStream) Next() ([]reflector.Event[object], error) {
 func (i *Item) item() reflector.Item[object] {
 	it := reflector.Item[object]{Key: i.Key, UID: i.UID, Version: strconv.FormatUint(i.State.Version, 10)}
 	switch {
+	case i.Unchanged:
+		it.Unchanged = true
 	case i.Broken:
 		it.Err = &reflector.ObjectError{Key: it.Key, UID: it.UID, Version: it.Version, Stage: reflector.StageDecode, Err: errPoison}
 	case i.there():
