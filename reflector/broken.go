@@ -147,6 +147,19 @@ func (b *broken) listing() {
 	b.state++
 }
 
+// unmet notes that a state which is being read has the object good after all, or no
+// more, although it was met as broken before.
+func (b *broken) unmet(key types.NamespacedName) {
+	if b.count.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o := b.objects[key]; o != nil {
+		o.state = b.state - 1
+	}
+}
+
 func (b *broken) listed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -206,6 +206,22 @@ func TestAListedObjectIsNotBrokenIfThatStateOrANewerOneIsHeld(t *testing.T) {
 	})
 }
 
+func TestWhatAStreamingListMendsOrEndsIsNotBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{onStream: always(send(
+			garbled("a", "u1", "5"), garbled("b", "u2", "6"), garbled("c", "u3", "7"),
+			event(deltafifo.Updated, "a", "u1", "8"), event(deltafifo.Deleted, "b", "u2", "9"), end("9"),
+		))}
+		g := newRig(t, s, Options[object]{})
+		g.during(time.Second, func() {
+			if broken := g.Broken(); len(broken) != 1 || broken[0].Err.Key != key("c") {
+				t.Errorf("broken: %+v", broken)
+			}
+			wantLines(t, "held", g.sink.holds(), "a@8")
+		})
+	})
+}
+
 func TestTheObjectsOfAResourceThatIsGoneAreDeletedIfWanted(t *testing.T) {
 	for _, policy := range []NotServedPolicy{KeepObjects, DeleteObjects} {
 		for _, outage := range []time.Duration{5 * time.Second, 5 * time.Minute} {

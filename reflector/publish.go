@@ -73,6 +73,7 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 	if err == nil {
 		if err = r.transformed(it); err == nil {
 			d.keep(it, r.pushed(it.Version))
+			r.broken.unmet(it.Key)
 			return
 		}
 	}

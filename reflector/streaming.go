@@ -81,6 +81,7 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 			case deltafifo.Deleted:
 				settled = true
 				d.forget(event.Key)
+				r.broken.unmet(event.Key)
 			default:
 				settled = settled || event.Type == deltafifo.Updated || d.has(event.Key)
 				met := d.len()
