@@ -98,6 +98,7 @@ func New(name string, reconcile Reconciler, opts Options) (*Controller, error) {
 
 func (c *Controller) newQueue() (*queue, error) {
 	return workqueue.New(workqueue.Options[types.NamespacedName]{
+		Name:    c.name,
 		Backoff: c.options.Backoff,
 		Rate:    c.options.Rate,
 		Burst:   c.options.Burst,

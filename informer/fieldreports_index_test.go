@@ -67,7 +67,7 @@ var elsewhere = []struct {
 	{67, "A drain ends while keys are queued, and a stray Done queues a key twice",
 		"workqueue.TestDrainWaitsForEverything workqueue.TestAStrayDoneChangesNothing", ""},
 	{68, "A drain and a shutdown wait for each other",
-		"workqueue.TestNothingHangsOrIsLost workqueue.TestCloseEndsADrain", ""},
+		"workqueue.TestADrainAndACloseAtOnceBothReturn workqueue.TestCloseEndsADrain", ""},
 	{69, "A queue that is shut down under load hangs",
 		"workqueue.TestNothingHangsOrIsLost", ""},
 	{71, "The first failures of many keys wait for a quarter of an hour",

@@ -72,10 +72,10 @@ func (q *Queue[K]) ring() {
 	}
 	w := q.waiters.next(q.available())
 	q.mu.Unlock()
+	w.wake()
 	for _, f := range expired {
 		f()
 	}
-	w.wake()
 }
 
 // expire ends the holds whose limit has passed, and returns who wants to know.

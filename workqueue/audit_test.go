@@ -33,7 +33,7 @@ func audit[K comparable](t *testing.T, q *Queue[K]) {
 			t.Fatalf("%v has failed %d times with %v", it.key, it.failures, it.err)
 		}
 		for h := it.holds; h != nil; h = h.next {
-			if h.it != it {
+			if h.it != it || h.next != nil && h.next.prev != h || h == it.holds && h.prev != nil {
 				t.Fatalf("%v has the hold of another", it.key)
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package workqueue
 
 import (
@@ -13,20 +15,6 @@ import (
 
 	clientgo "k8s.io/client-go/util/workqueue"
 )
-
-// name is what a key of a controller looks like.
-type name struct {
-	namespace, name string
-	turn            int64
-}
-
-func names(n int) []name {
-	keys := make([]name, n)
-	for i := range keys {
-		keys[i] = name{fmt.Sprintf("namespace-%d", i%100), fmt.Sprintf("a-name-of-usual-length-%d", i), 0}
-	}
-	return keys
-}
 
 // side is a queue to be measured: ours with some options, or client-go's.
 type side struct {

@@ -115,7 +115,7 @@ func (q *Queue[K]) Close() {
 func (q *Queue[K]) dropWaiting() {
 	q.stopAlarm()
 	for _, h := range q.holds.entries {
-		h.of.it, h.of.next = nil, nil
+		h.of.it, h.of.next, h.of.prev = nil, nil, nil
 	}
 	q.table.all(func(it *item[K]) {
 		if it.place == ready || it.pursued() {

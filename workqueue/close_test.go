@@ -234,6 +234,42 @@ func TestCloseEndsADrain(t *testing.T) {
 	})
 }
 
+// TestADrainAndACloseAtOnceBothReturn: field report 68.
+func TestADrainAndACloseAtOnceBothReturn(t *testing.T) {
+	for range 10_000 {
+		q := newQueue(t, Options[string]{})
+		add(t, q, "running", "ready")
+		key, err := q.Get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := q.Drain(context.Background(), RunDelayed); err != nil && !errors.Is(err, ErrDropped) {
+				t.Error(err)
+			}
+		})
+		wg.Go(q.Close)
+		wg.Go(func() {
+			if err := q.Done(key, Result{}); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			for {
+				key, err := q.Get(context.Background())
+				if err != nil {
+					return
+				}
+				if err := q.Done(key, Result{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Wait()
+	}
+}
+
 // TestNothingHangsOrIsLost has many consumers and producers while the queue is
 // drained by several, and closed by some, again and again.
 func TestNothingHangsOrIsLost(t *testing.T) {

@@ -13,21 +13,20 @@ type Hold struct {
 	// Limit is how long the key is held if nobody releases it. It must be
 	// positive: no key waits for ever for something that may never come.
 	Limit time.Duration
-	// Expired, if not nil, is called when the limit has passed without a
-	// release, before any worker gets the key for that. It is called without
-	// locks by a goroutine of the queue's timer, should return soon, and is
-	// not called once the hold was released or has ended with its key.
+	// Expired, if not nil, is called when the hold has ended by its limit, and
+	// not if it was released or has ended with the queue. It is called without
+	// locks by a goroutine of the queue's timer, perhaps at the same time as
+	// that of another hold, and should return soon.
 	Expired func()
 }
 
 // hold is a hold on a key.
 type hold[K comparable] struct {
 	Hold
-	it   *item[K] // nil once the hold has ended
-	next *hold[K] // of the same item
-	// since is when it began.
-	since time.Duration
-	slot  int32 // in Queue.holds
+	it         *item[K] // nil once the hold has ended
+	next, prev *hold[K] // of the same item
+	since      time.Duration
+	slot       int32 // in Queue.holds
 }
 
 func (h *hold[K]) heapSlot() *int32 { return &h.slot }
@@ -83,6 +82,9 @@ func (q *Queue[K]) Hold(key K, h Hold) (release func(), err error) {
 func (q *Queue[K]) hold(it *item[K], h Hold, now time.Duration) *hold[K] {
 	held := &hold[K]{Hold: h, it: it, next: it.holds, since: now}
 	first := it.holds == nil
+	if !first {
+		it.holds.prev = held
+	}
 	it.holds = held
 	q.nth++
 	q.holds.set(held, later(now, h.Limit), q.nth)
@@ -114,12 +116,15 @@ func (q *Queue[K]) release(h *hold[K]) {
 // unhold ends a hold, and lets its item go if that was the last.
 func (q *Queue[K]) unhold(h *hold[K], now time.Duration) {
 	it := h.it
-	at := &it.holds
-	for *at != h {
-		at = &(*at).next
+	if h.prev == nil {
+		it.holds = h.next
+	} else {
+		h.prev.next = h.next
 	}
-	*at = h.next
-	h.it, h.next = nil, nil
+	if h.next != nil {
+		h.next.prev = h.prev
+	}
+	h.it, h.next, h.prev = nil, nil, nil
 	q.holds.remove(h)
 	if it.holds != nil || it.place == running {
 		return
@@ -140,7 +145,7 @@ func (q *Queue[K]) letGo(it *item[K]) {
 	}
 	for h := it.holds; h != nil; {
 		next := h.next
-		h.it, h.next = nil, nil
+		h.it, h.next, h.prev = nil, nil, nil
 		q.holds.remove(h)
 		h = next
 	}

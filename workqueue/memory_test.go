@@ -2,33 +2,53 @@ package workqueue
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
 )
 
-// TestNoAllocationsInSteadyState counts the allocations of a key that comes,
-// runs, fails, waits and comes again.
-func TestNoAllocationsInSteadyState(t *testing.T) {
-	q, err := New[name](Options[name]{})
-	if err != nil {
-		t.Fatal(err)
+// name is what a key of a controller looks like.
+type name struct {
+	namespace, name string
+	turn            int64
+}
+
+func names(n int) []name {
+	keys := make([]name, n)
+	for i := range keys {
+		keys[i] = name{fmt.Sprintf("namespace-%d", i%100), fmt.Sprintf("a-name-of-usual-length-%d", i), 0}
 	}
-	keys, i, ctx := names(100), 0, context.Background()
-	n := testing.AllocsPerRun(10_000, func() {
-		key := keys[i%len(keys)]
-		i++
-		for _, result := range []Result{{After: time.Hour}, {Err: errFailed}, {}} {
-			if q.Add(key) != nil || q.AddAfter(key, time.Second) != nil {
-				t.Fatal("not added")
-			}
-			if got, err := q.Get(ctx); err != nil || got != key || q.Done(key, result) != nil {
-				t.Fatal(got, err)
-			}
+	return keys
+}
+
+// TestNoAllocationsInSteadyState counts the allocations of a key that comes,
+// runs, fails, waits and comes again, with everything on and off.
+func TestNoAllocationsInSteadyState(t *testing.T) {
+	for kind, opts := range map[string]Options[name]{
+		"plain":   {},
+		"tenants": {Tenant: func(key name) string { return key.namespace }},
+	} {
+		q, err := New(opts)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	if n > 0 {
-		t.Errorf("%v allocations", n)
+		keys, i, ctx := names(100), 0, context.Background()
+		n := testing.AllocsPerRun(10_000, func() {
+			key := keys[i%len(keys)]
+			i++
+			for _, result := range []Result{{After: time.Hour}, {Err: errFailed}, {}} {
+				if q.AddWith(key, AddOptions{Priority: i % 3}) != nil || q.AddAfter(key, time.Second) != nil {
+					t.Fatal("not added")
+				}
+				if got, err := q.Get(ctx); err != nil || got != key || q.Done(key, result) != nil {
+					t.Fatal(got, err)
+				}
+			}
+		})
+		if n > 0 {
+			t.Errorf("%s: %v allocations", kind, n)
+		}
 	}
 }
 

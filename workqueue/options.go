@@ -76,8 +76,8 @@ func Namespace(key types.NamespacedName) string { return key.Namespace }
 
 // Observer is told what happens to the keys of a queue, to feed metrics that are
 // not read from [Stats]. It is called without locks, by whoever called the queue,
-// and should return soon. The methods must be safe for concurrent use. An observer
-// may be that of several queues.
+// and should return soon and not panic. The methods must be safe for concurrent use.
+// An observer may be that of several queues.
 type Observer interface {
 	// Added is called when a key was accepted. merged says that the queue had
 	// it already.
