@@ -68,18 +68,13 @@ type Decoder struct {
 	stats Stats
 }
 
-// Stats tell what a decoder did and what it holds.
+// Stats tell what a decoder did and what it holds. Parts are messages, lists and
+// maps.
 type Stats struct {
-	Objects   uint64 // decoded
-	InPieces  uint64 // of these, decoded again without sharing, because a field came in pieces
-	Evictions uint64 // times that the tables were over their budget
-
-	StringLookups, StringHits uint64
-	PartLookups, PartHits     uint64 // of messages, lists and maps
-
-	Strings int // in the table
-	Parts   int // in the table
-	Bytes   int // held by the tables, about
+	sharing.Stats
+	// InPieces is how many objects were decoded again without sharing, because
+	// a field came in pieces.
+	InPieces uint64
 }
 
 // NewDecoder returns a decoder of objects of type t, a pointer to a struct such

@@ -24,6 +24,19 @@ const (
 // way, or the first of all.
 const ways = 8
 
+// Stats tell what a decoder did and what it holds.
+type Stats struct {
+	Objects   uint64 // decoded
+	Evictions uint64 // times that the tables were over their limit
+
+	StringLookups, StringHits uint64
+	PartLookups, PartHits     uint64
+
+	Strings int // in the table
+	Parts   int // in the table
+	Bytes   int // held by the tables, about
+}
+
 // Tables are those of one decoder: of strings, each with a value S that was made
 // of it, and of parts with values P. The zero value has nothing in it.
 type Tables[S, P any] struct {
