@@ -20,8 +20,9 @@ type decode[T any] func(raw []byte) (T, error)
 // nil stands for an encoding in which the type does not travel.
 type decoders[T any] struct {
 	protobuf, json decode[T]
-	// builtIn is what protobuf uses first; nil if there is no such thing.
-	builtIn *builtInDecoder[T]
+	// shared is behind the one of them that shares what is equal; nil if there
+	// is no such one.
+	shared *sharedDecoder[T]
 }
 
 // newDecoders returns the decoders of T, a pointer to a struct, whose objects have
@@ -32,12 +33,14 @@ func newDecoders[T any](shape Shape) (decoders[T], error) {
 		return decoders[T]{}, err
 	}
 	if reflect.TypeFor[T]() == reflect.TypeFor[*unstructured.Unstructured]() {
-		return decoders[T]{json: unstructuredDecoder(cut)}, nil
+		// There is none for protobuf: the fields of a message have no names.
+		d := newMapDecoder[T](shape)
+		return decoders[T]{json: d.always, shared: d}, nil
 	}
 	d := decoders[T]{json: jsonDecoder(cut)}
 	if reflect.TypeFor[T]().Implements(reflect.TypeFor[message]()) {
-		d.builtIn, err = newBuiltInDecoder[T](shape)
-		d.protobuf = d.builtIn.or(stockDecoder[T](), cut)
+		d.shared, err = newBuiltInDecoder[T](shape)
+		d.protobuf = d.shared.or(stockDecoder[T](), cut)
 	}
 	return d, err
 }
@@ -63,19 +66,6 @@ func jsonDecoder[T any](cut *cut[T]) decode[T] {
 	return func(raw []byte) (T, error) {
 		obj := reflect.New(object).Interface().(T)
 		if err := json.Unmarshal(raw, obj); err != nil {
-			return obj, err
-		}
-		return cut.of(obj, true), nil
-	}
-}
-
-// unstructuredDecoder makes maps of JSON. There is none for protobuf: the fields of
-// a message have no names.
-func unstructuredDecoder[T any](cut *cut[T]) decode[T] {
-	return func(raw []byte) (T, error) {
-		u := &unstructured.Unstructured{}
-		obj := any(u).(T)
-		if err := json.Unmarshal(raw, &u.Object); err != nil {
 			return obj, err
 		}
 		return cut.of(obj, true), nil

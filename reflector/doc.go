@@ -122,10 +122,11 @@
 // # Shape and sharing
 //
 // Options.Shape says what of each object is wanted: without managedFields, or only
-// some fields. What is not wanted of a built-in type in protobuf is not decoded;
-// elsewhere it is cut away after the one object was decoded. Objects of built-in
-// types that travel as protobuf share strings, and unless Options say otherwise
-// equal maps, lists and messages: nobody may write into them. A transform may, so
+// some fields. What is not wanted of a built-in type in protobuf, or of an unstructured
+// object, is not decoded; elsewhere it is cut away after the one object was
+// decoded. Objects of built-in types that travel as protobuf share strings, and
+// unless Options say otherwise equal maps, lists and messages; so do unstructured
+// objects, but for the outermost map: nobody may write into them. A transform may, so
 // nothing but strings is shared where there is one, unless
 // Options.ReadOnlyTransform promises that it does not. A source that is used
 // without a reflector gives whole and private objects; see [Shaper].

@@ -28,9 +28,10 @@ type Shape struct {
 	Fields []string
 
 	// Unshared makes each object private. Without it, objects that were decoded
-	// from protobuf share equal maps, lists and messages, which makes them
-	// smaller by half. Nobody may write into an object of an informer in either
-	// case; with sharing, such a write shows in other objects too.
+	// from protobuf share equal maps, lists and messages, and unstructured
+	// objects equal maps and lists, which makes them smaller by half and more.
+	// Nobody may write into an object of an informer in either case; with
+	// sharing, such a write shows in other objects too.
 	Unshared bool
 }
 

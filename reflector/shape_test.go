@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -230,12 +231,74 @@ func TestObjectsShareWhatIsEqualUnlessSomebodyMayWriteToThem(t *testing.T) {
 	}
 }
 
+// manyMaps returns a list of unstructured objects that are equal in nearly
+// everything, and have no kind of their own.
+func manyMaps(t *testing.T) Source[*unstructured.Unstructured] {
+	var items []string
+	for i := range 20 {
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":"a%d","labels":{"app":"a"},"managedFields":[{"manager":"m"}]},"spec":{"list":[1,{"x":"y"}]},"empty":{}}`, i))
+	}
+	return saying[*unstructured.Unstructured](t, `{"kind":"ThingList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[`+strings.Join(items, ",")+`]}`)
+}
+
+func TestUnstructuredObjectsShareWhatIsEqualUnlessSomebodyMayWriteToThem(t *testing.T) {
+	keep := func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil }
+	for name, test := range map[string]struct {
+		opts   *Options[*unstructured.Unstructured] // nil for a source by itself
+		shared bool
+	}{
+		"a source by itself": {nil, false},
+		"a reflector":        {&Options[*unstructured.Unstructured]{Shape: Shape{DropManagedFields: true}}, true},
+		"some fields":        {&Options[*unstructured.Unstructured]{Shape: Shape{Fields: []string{"metadata.labels", "spec.list.x", "empty"}}}, true},
+		"unshared":           {&Options[*unstructured.Unstructured]{Shape: Shape{Unshared: true}}, false},
+		"with a transform":   {&Options[*unstructured.Unstructured]{Transform: keep}, false},
+	} {
+		source := manyMaps(t)
+		if test.opts != nil {
+			r, err := New(source, names[*unstructured.Unstructured]{}, *test.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = r.source
+		}
+		var objects []*unstructured.Unstructured
+		_, err := source.List(t.Context(), metav1.ListOptions{}, func(it Item[*unstructured.Unstructured]) error {
+			objects = append(objects, it.Object)
+			return it.Err
+		})
+		if err != nil || len(objects) != 20 {
+			t.Fatalf("%s: %d objects, %v", name, len(objects), err)
+		}
+		a, b := objects[18], objects[19]
+		for _, path := range [][]string{{"metadata", "labels"}, {"spec"}, {"empty"}} {
+			ofA, _, _ := unstructured.NestedFieldNoCopy(a.Object, path...)
+			ofB, _, _ := unstructured.NestedFieldNoCopy(b.Object, path...)
+			if shared := reflect.ValueOf(ofA).Pointer() == reflect.ValueOf(ofB).Pointer(); shared != test.shared {
+				t.Errorf("%s: %v shared: %v", name, path, shared)
+			}
+		}
+		if a.GetName() != "a18" || b.GetName() != "a19" || a.GetKind() != "Thing" || b.GetAPIVersion() != "v1" || b.GetLabels()["app"] != "a" {
+			t.Errorf("%s: got %v and %v", name, a, b)
+		}
+	}
+}
+
 func TestAllReadersOfASourceMayDecodeAtTheSameTime(t *testing.T) {
-	decoders, err := newDecoders[*corev1.Pod](Shape{})
+	pod, err := fullPod("a").Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := fullPod("a").Marshal()
+	decodeTogether(t, wire.Protobuf, pod, fullPod("a"))
+	decodeTogether(t, wire.JSON, []byte(`{"metadata":{"name":"a"},"spec":{"list":[1,{"x":"y"}]}}`), &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"list": []any{int64(1), map[string]any{"x": "y"}}}}})
+}
+
+func decodeTogether[T any](t *testing.T, e wire.Encoding, raw []byte, want T) {
+	decoders, err := newDecoders[T](Shape{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode, err := decoders.of(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,16 +306,16 @@ func TestAllReadersOfASourceMayDecodeAtTheSameTime(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				if p, err := decoders.protobuf(raw); err != nil || !equality.Semantic.DeepEqual(p, fullPod("a")) {
-					t.Error(p, err)
+				if obj, err := decode(raw); err != nil || !equality.Semantic.DeepEqual(obj, want) {
+					t.Error(obj, err)
 				}
-				decoders.builtIn.quiet()
+				decoders.shared.quiet()
 			}
 		})
 	}
 	all.Wait()
-	if s := decoders.builtIn.stats(); s.Hits == 0 || s.Hits > s.Lookups || s.Bytes == 0 {
-		t.Errorf("%+v", s)
+	if s := decoders.shared.stats(); s.Hits == 0 || s.Hits > s.Lookups || s.Bytes == 0 {
+		t.Errorf("%v: %+v", e, s)
 	}
 }
 
@@ -304,7 +367,7 @@ func TestATypeWithoutAPlanIsDecodedByItsOwnCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := all.protobuf(pbField(1, meta))
-	if err != nil || got.Name != "a" || got.ManagedFields != nil || !all.builtIn.unsupported {
+	if err != nil || got.Name != "a" || got.ManagedFields != nil || !all.shared.unsupported {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := all.protobuf([]byte{0xff}); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -8,29 +8,55 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"heliograph.example/internal/jsonobject"
 	"heliograph.example/internal/protobuf"
+	"heliograph.example/internal/sharing"
 )
 
 // forgetAfter is how often a decoder forgets what has not come since the last
 // time, if its watch is quiet.
 const forgetAfter = 10 * time.Minute
 
-// A builtInDecoder decodes one built-in type from protobuf, for a source. What it
-// has decoded it may give to other objects again, so all readers of the source use
-// the same: List, Watch, and Get while a watch goes on. They take turns, object by
-// object.
-type builtInDecoder[T any] struct {
-	options protobuf.Options
+// A sharedDecoder decodes the objects of one source with a decoder of ours. What
+// it has decoded it may give to other objects again, so all readers of the source
+// use the same: List, Watch, and Get while a watch goes on. They take turns, object
+// by object.
+type sharedDecoder[T any] struct {
+	// make returns the decoder, or errors.ErrUnsupported if there is none for T.
+	make func() (decoder[T], error)
 
 	mu          sync.Mutex
-	decoder     *protobuf.Decoder // nil before the first object
+	decoder     decoder[T] // nil before the first object
 	unsupported bool
 	swept       time.Time
 }
 
+// decoder is what the packages that decode have in common. It is used by one
+// goroutine at a time.
+type decoder[T any] interface {
+	decode(raw []byte) (T, error)
+	Sweep()
+	stats() sharing.Stats
+}
+
+// builtInDecoder decodes one built-in type from protobuf.
+type builtInDecoder[T any] struct{ *protobuf.Decoder }
+
+func (d builtInDecoder[T]) decode(raw []byte) (obj T, err error) {
+	decoded, err := d.Decode(raw)
+	if err != nil {
+		return obj, err
+	}
+	return decoded.(T), nil
+}
+
+func (d builtInDecoder[T]) stats() sharing.Stats { return d.Stats().Stats }
+
 // newBuiltInDecoder returns a decoder of objects of a shape, whose fields are known
 // to exist.
-func newBuiltInDecoder[T any](shape Shape) (*builtInDecoder[T], error) {
+func newBuiltInDecoder[T any](shape Shape) (*sharedDecoder[T], error) {
 	o := protobuf.Options{DropManagedFields: shape.DropManagedFields, Unshared: shape.Unshared}
 	if len(shape.Fields) > 0 {
 		// Kind and version are in the envelope.
@@ -38,7 +64,13 @@ func newBuiltInDecoder[T any](shape Shape) (*builtInDecoder[T], error) {
 			return slices.Contains(typeMeta, path)
 		}))
 	}
-	d := &builtInDecoder[T]{options: o}
+	d := &sharedDecoder[T]{make: func() (decoder[T], error) {
+		made, err := protobuf.NewDecoder(reflect.TypeFor[T](), o)
+		if errors.Is(err, protobuf.ErrUnsupported) {
+			err = errors.ErrUnsupported
+		}
+		return builtInDecoder[T]{made}, err
+	}}
 	if len(o.Fields) == 0 {
 		return d, nil
 	}
@@ -49,37 +81,64 @@ func newBuiltInDecoder[T any](shape Shape) (*builtInDecoder[T], error) {
 	return d, nil
 }
 
+// mapDecoder decodes unstructured objects from JSON.
+type mapDecoder[T any] struct{ *jsonobject.Decoder }
+
+func (d mapDecoder[T]) decode(raw []byte) (obj T, err error) {
+	object, err := d.Decode(raw)
+	return any(&unstructured.Unstructured{Object: object}).(T), err
+}
+
+func (d mapDecoder[T]) stats() sharing.Stats { return d.Stats() }
+
+// newMapDecoder returns a decoder of unstructured objects of a shape.
+func newMapDecoder[T any](shape Shape) *sharedDecoder[T] {
+	o := jsonobject.Options{DropManagedFields: shape.DropManagedFields, Unshared: shape.Unshared}
+	if len(shape.Fields) > 0 {
+		o.Fields = slices.Concat(identity, typeMeta, shape.Fields)
+	}
+	return &sharedDecoder[T]{make: func() (decoder[T], error) {
+		return mapDecoder[T]{jsonobject.NewDecoder(o)}, nil
+	}}
+}
+
 // open makes the decoder. The caller holds mu, or is the only one who has d.
-func (d *builtInDecoder[T]) open() error {
+func (d *sharedDecoder[T]) open() error {
 	if d.decoder != nil || d.unsupported {
 		return nil
 	}
-	decoder, err := protobuf.NewDecoder(reflect.TypeFor[T](), d.options)
-	if errors.Is(err, protobuf.ErrUnsupported) {
+	made, err := d.make()
+	if errors.Is(err, errors.ErrUnsupported) {
 		d.unsupported = true
 		return nil
 	}
-	d.decoder, d.swept = decoder, time.Now()
-	return err
+	if err != nil {
+		return err
+	}
+	d.decoder, d.swept = made, time.Now()
+	return nil
 }
 
 // decode decodes raw, unless the type has no decoder.
-func (d *builtInDecoder[T]) decode(raw []byte) (obj T, supported bool, err error) {
+func (d *sharedDecoder[T]) decode(raw []byte) (obj T, supported bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.open(); err != nil || d.unsupported {
 		return obj, err != nil, err
 	}
-	decoded, err := d.decoder.Decode(raw)
-	if err != nil {
-		return obj, true, err
-	}
-	return decoded.(T), true, nil
+	obj, err = d.decoder.decode(raw)
+	return obj, true, err
+}
+
+// always decodes what is known to have a decoder.
+func (d *sharedDecoder[T]) always(raw []byte) (T, error) {
+	obj, _, err := d.decode(raw)
+	return obj, err
 }
 
 // quiet is called when no object is at hand: what an idle collection does not need
 // is forgotten in time.
-func (d *builtInDecoder[T]) quiet() {
+func (d *sharedDecoder[T]) quiet() {
 	if d == nil {
 		return
 	}
@@ -92,7 +151,7 @@ func (d *builtInDecoder[T]) quiet() {
 }
 
 // stats are zero where nothing is decoded so.
-func (d *builtInDecoder[T]) stats() SharingStats {
+func (d *sharedDecoder[T]) stats() SharingStats {
 	if d == nil {
 		return SharingStats{}
 	}
@@ -101,12 +160,12 @@ func (d *builtInDecoder[T]) stats() SharingStats {
 	if d.decoder == nil {
 		return SharingStats{}
 	}
-	s := d.decoder.Stats()
+	s := d.decoder.stats()
 	return SharingStats{Lookups: s.StringLookups + s.PartLookups, Hits: s.StringHits + s.PartHits, Bytes: s.Bytes}
 }
 
 // or decodes what has no decoder with another, and cuts it.
-func (d *builtInDecoder[T]) or(stock decode[T], cut *cut[T]) decode[T] {
+func (d *sharedDecoder[T]) or(stock decode[T], cut *cut[T]) decode[T] {
 	return func(raw []byte) (T, error) {
 		obj, supported, err := d.decode(raw)
 		if supported {

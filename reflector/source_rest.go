@@ -148,7 +148,7 @@ func (s *restSource[T]) Shaped(shape Shape) (Source[T], error) {
 }
 
 // sharing tells of the tables behind the objects.
-func (s *restSource[T]) sharing() SharingStats { return s.codec.decoders.builtIn.stats() }
+func (s *restSource[T]) sharing() SharingStats { return s.codec.decoders.shared.stats() }
 
 // Skipping returns a source that does not decode what its reader has.
 func (s *restSource[T]) Skipping(held func(types.NamespacedName) (types.UID, string, bool)) Source[T] {
@@ -180,7 +180,7 @@ func (s *restSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Str
 	if err != nil {
 		return nil, err
 	}
-	s.codec.decoders.builtIn.quiet()
+	s.codec.decoders.shared.quiet()
 	return &restStream[T]{source: s, ctx: ctx, body: body, frames: wire.NewFrames(body), initial: opts.SendInitialEvents != nil && *opts.SendInitialEvents}, nil
 }
 

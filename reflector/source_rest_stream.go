@@ -71,7 +71,7 @@ func (s *restStream[T]) settle() {
 	s.batch = s.batch[:0]
 	if quiet {
 		s.frames.Trim()
-		s.source.codec.decoders.builtIn.quiet()
+		s.source.codec.decoders.shared.quiet()
 		s.batch = nil
 	}
 }

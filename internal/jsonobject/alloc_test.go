@@ -6,11 +6,11 @@ import (
 )
 
 // TestWhatAnObjectAllocatesWithoutRace holds the line for the hot path. The
-// thousand objects are distinct, ten to a set, and the first of a set is decoded
+// objects are distinct, ten to a set, and the first of a set is decoded
 // without help. Which values meet in the tables depends on the random seed of the
 // hashes, so there is room of a few percent.
 func TestWhatAnObjectAllocatesWithoutRace(t *testing.T) {
-	raws := applications(t, 100)
+	raws := applications(t, 50)
 	for i, most := range mostAllocs {
 		mode := benchModes[i]
 		d := NewDecoder(mode.o)
@@ -30,7 +30,7 @@ func TestWhatAnObjectAllocatesWithoutRace(t *testing.T) {
 
 // TestWhatAnObjectRetainsWithoutRace compares with the stock decoder.
 func TestWhatAnObjectRetainsWithoutRace(t *testing.T) {
-	raws := applications(t, 200)
+	raws := applications(t, 60)
 	names, decoders := decoders()
 	var stock float64
 	for i, decode := range decoders {

@@ -193,7 +193,7 @@ func TestGeneratedObjectsAreDecodedAsByTheStockDecoder(t *testing.T) {
 	for how, o := range modes {
 		d := NewDecoder(o)
 		random := rand.New(rand.NewPCG(1, 1))
-		for range 4_000 {
+		for range 2_000 {
 			compare(t, how, d, generated(uint64(random.IntN(200))))
 		}
 		if s := d.Stats(); !o.Unshared && s.PartHits == 0 || s.StringHits == 0 {
@@ -206,7 +206,7 @@ func TestBrokenObjectsAreRefusedAsByTheStockDecoder(t *testing.T) {
 	for how, o := range modes {
 		d := NewDecoder(o)
 		random := rand.New(rand.NewPCG(2, 2))
-		for range 4_000 {
+		for range 2_000 {
 			raw := generated(uint64(random.IntN(100)))
 			for range 1 + random.IntN(3) {
 				raw[random.IntN(len(raw))] = "{}[]\",:\\0123.eE-+tfnu \x00\xff\xc3a"[random.IntN(26)]
@@ -323,7 +323,7 @@ func TestWhatIsLeftOutIsCheckedForItsSyntax(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(4, 4))
-	for range 4_000 {
+	for range 2_000 {
 		raw := generated(uint64(random.IntN(100)))
 		raw[random.IntN(len(raw))] = "{}[]\",:\\0123.eE-+tfnu \x00\xff\xc3a"[random.IntN(26)]
 		if _, err := d.Decode(raw); (err == nil) != json.Valid(raw) {
