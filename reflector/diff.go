@@ -10,6 +10,8 @@ import (
 // sink holds, and keeps only what differs.
 type diff[T any] struct {
 	known Known
+	// none is set if known has nothing, and need not be asked.
+	none bool
 	// trust says that an equal version means an equal object, and a lower one
 	// an older object. It is off where versions mean nothing, and where the
 	// server itself went back in time.
@@ -21,7 +23,7 @@ type diff[T any] struct {
 	ahead  bool
 	// seen holds each key that the state has: its place in kept, or notKept.
 	seen map[types.NamespacedName]int
-	kept []deltafifo.Delta[T]
+	kept row[T]
 	// stale counts the objects that were older than what is held.
 	stale int
 }
@@ -30,7 +32,7 @@ type diff[T any] struct {
 const notKept = -1
 
 func newDiff[T any](known Known, trust bool) *diff[T] {
-	return &diff[T]{known: known, trust: trust, seen: make(map[types.NamespacedName]int, known.Len())}
+	return &diff[T]{known: known, none: known.Len() == 0, trust: trust, seen: make(map[types.NamespacedName]int, known.Len())}
 }
 
 // wants reports whether the state of the object must be kept. If not, it has
@@ -39,9 +41,12 @@ func (d *diff[T]) wants(it *Item[T]) bool {
 	if place, again := d.seen[it.Key]; again && place != notKept {
 		// One key twice: the list was read while the server changed. The
 		// newer state counts.
-		before := &d.kept[place]
+		before := d.kept.at(place)
 		order, ok := compareVersions(it.Version, before.Version)
 		return before.UID != it.UID || !ok || order > 0
+	}
+	if d.none {
+		return true
 	}
 	uid, version, held := d.known.Lookup(it.Key)
 	if !held || uid != it.UID || !d.trust || !hasVersion(it.Version) {
@@ -72,11 +77,11 @@ func (d *diff[T]) keep(it *Item[T], version string) {
 	d.at(version)
 	delta := deltafifo.Delta[T]{Type: deltafifo.Added, Key: it.Key, UID: it.UID, Version: version, Object: it.Object}
 	if place, again := d.seen[it.Key]; again && place != notKept {
-		d.kept[place] = delta
+		*d.kept.at(place) = delta
 		return
 	}
-	d.seen[it.Key] = len(d.kept)
-	d.kept = append(d.kept, delta)
+	d.seen[it.Key] = d.kept.len()
+	d.kept.append(delta)
 }
 
 // stays takes an object of which the state that is held was read.
@@ -85,7 +90,7 @@ func (d *diff[T]) stays(it *Item[T]) {
 		if !d.wants(it) {
 			return
 		}
-		d.kept[place] = deltafifo.Delta[T]{}
+		*d.kept.at(place) = deltafifo.Delta[T]{}
 	}
 	d.seen[it.Key] = notKept
 }
@@ -100,7 +105,7 @@ func (d *diff[T]) mark(key types.NamespacedName) {
 // forget tells that the key is gone again.
 func (d *diff[T]) forget(key types.NamespacedName) {
 	if place, seen := d.seen[key]; seen && place != notKept {
-		d.kept[place] = deltafifo.Delta[T]{}
+		*d.kept.at(place) = deltafifo.Delta[T]{}
 	}
 	delete(d.seen, key)
 }
@@ -116,7 +121,7 @@ func (d *diff[T]) len() int { return len(d.seen) }
 
 // over reports whether more is kept than may be, of a state that is no older than
 // what is held.
-func (d *diff[T]) over() bool { return d.ahead && len(d.kept) > d.budget }
+func (d *diff[T]) over() bool { return d.ahead && d.kept.len() > d.budget }
 
 // newest returns the highest version that was given away in parts, or since.
 func (d *diff[T]) newest(part []deltafifo.Delta[T]) string {
@@ -132,14 +137,12 @@ func (d *diff[T]) newest(part []deltafifo.Delta[T]) string {
 // part returns the changes so far, without what is missing, and keeps them no
 // more. Before the next object comes, known must show them.
 func (d *diff[T]) part() []deltafifo.Delta[T] {
-	items := d.changes(nil)
-	for i := range d.kept {
-		if d.kept[i].Type != 0 {
-			d.seen[d.kept[i].Key] = notKept
+	for i := range d.kept.len() {
+		if delta := d.kept.at(i); delta.Type != 0 {
+			d.seen[delta.Key] = notKept
 		}
 	}
-	d.kept = nil
-	return items
+	return d.changes(nil)
 }
 
 // finish returns the changes that lead to the state, which is that of version:
@@ -159,16 +162,11 @@ func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
 	return d.changes(items)
 }
 
-// changes appends what is kept to the deletes in items.
+// changes appends what is kept to the deletes in items. It is kept no more.
 func (d *diff[T]) changes(items []deltafifo.Delta[T]) []deltafifo.Delta[T] {
-	holes, first := false, d.known.Len() == 0
-	for i := range d.kept {
-		delta := &d.kept[i]
-		if delta.Type == 0 {
-			holes = true
-			continue
-		}
-		if first {
+	for i := range d.kept.len() {
+		delta := d.kept.at(i)
+		if delta.Type == 0 || d.none {
 			continue
 		}
 		uid, _, held := d.known.Lookup(delta.Key)
@@ -180,17 +178,7 @@ func (d *diff[T]) changes(items []deltafifo.Delta[T]) []deltafifo.Delta[T] {
 			items = append(items, gone[T](delta.Key, uid, delta.Version))
 		}
 	}
-	// The first state has no deletes and, but for a strange server, no holes:
-	// then it is handed on as it was collected.
-	if len(items) == 0 && !holes {
-		return d.kept
-	}
-	for _, delta := range d.kept {
-		if delta.Type != 0 {
-			items = append(items, delta)
-		}
-	}
-	return items
+	return d.kept.drain(items)
 }
 
 // gone is the end of an object that nobody saw.

@@ -33,9 +33,10 @@
 //
 // A state is compared, while it is read, with what the sink holds ([Known]). An
 // object with the same UID and version is not pushed, not transformed and not
-// kept, and where the source is a [Skipper], as NewRESTSource's is, not decoded. One with the same UID and an older version is not pushed either: versions
-// never go back. One with another UID under the same name is a Deleted and an
-// Added. One that is missing is a Deleted with FinalStateUnknown.
+// kept, and where the source is a [Skipper], as NewRESTSource's is, not decoded.
+// One with the same UID and an older version is not pushed either: versions never
+// go back. One with another UID under the same name is a Deleted and an Added. One
+// that is missing is a Deleted with FinalStateUnknown.
 //
 // A list after the first that changes more than Options.RelistBudget does not wait
 // for its end: its changes are pushed page by page, each time as a Replaced that

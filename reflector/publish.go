@@ -54,7 +54,7 @@ func (r *Reflector[T]) relieve(ctx context.Context, d *diff[T]) error {
 	if err != nil {
 		return r.sinkError(err)
 	}
-	d.known = known
+	d.known, d.none = known, known.Len() == 0
 	return nil
 }
 

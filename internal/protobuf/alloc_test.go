@@ -8,7 +8,7 @@ import "testing"
 // there is room of a few percent.
 func TestWhatAPodAllocates(t *testing.T) {
 	raws := benchPods(t, 100)
-	for i, most := range []float64{97, 38, 35, 10} {
+	for i, most := range []float64{88, 22, 21, 6} {
 		m := benchModes[i]
 		d := decoderFor(t, podType, m.o)
 		next := 0

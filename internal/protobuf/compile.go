@@ -44,6 +44,7 @@ type compiler struct {
 	messages map[reflect.Type]*message // those of which everything is wanted
 	kinds    map[kindKey]uint32
 	ids      int
+	lists    int
 }
 
 type kindKey struct {
@@ -65,7 +66,7 @@ func compile(t reflect.Type, chosen selection, drop bool, known func(reflect.Typ
 	if m.special != nil {
 		return nil, c.unsupported(t.Elem(), "is no object")
 	}
-	return &plan{typ: t.Elem(), root: m, ids: c.ids}, nil
+	return &plan{typ: t.Elem(), root: m, ids: c.ids, lists: c.lists}, nil
 }
 
 func (c *compiler) unsupported(t reflect.Type, why string) error {
@@ -237,10 +238,14 @@ func (c *compiler) pointer(f *field, t reflect.Type, chosen selection) (share bo
 		f.op = opStringPointer
 		return true, nil
 	case reflect.Struct:
+		if e == timeType {
+			f.op = opTimePointer
+			return false, nil
+		}
 		f.op = opMessagePointer
 		f.msg, err = c.message(e, chosen)
 		// A time is as small as what it takes to find an equal one.
-		return e != timeType && e != microTimeType, err
+		return e != microTimeType, err
 	default:
 		err = c.unsupported(t, "has no encoding")
 	}
@@ -268,7 +273,8 @@ func (c *compiler) slice(f *field, t reflect.Type, chosen selection) (share bool
 		f.op = opStrings
 		return true, nil
 	case reflect.Struct:
-		f.op = opMessages
+		f.op, f.list = opMessages, c.lists
+		c.lists++
 		f.msg, err = c.message(e, chosen)
 		return true, err
 	default:

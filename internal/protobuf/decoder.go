@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"unsafe"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"heliograph.example/internal/sharing"
 )
 
@@ -45,6 +47,13 @@ const (
 	slack     = 1 << 20
 )
 
+const (
+	// recentStrings is how many strings are found without a hash, a power of two,
+	// and recentSpread how far apart those of two fields are.
+	recentStrings = 256
+	recentSpread  = 11
+)
+
 // A Decoder decodes the objects of one type. It is used by one goroutine at a
 // time. Decoders share nothing but what is immutable.
 type Decoder struct {
@@ -53,7 +62,10 @@ type Decoder struct {
 
 	seed       maphash.Seed
 	tables     sharing.Tables[struct{}, part]
+	recent     *[recentStrings]string
+	lists      []reflect.Value // an empty variable for each field with messages
 	quantities []quantityEntry
+	times      []*metav1.Time
 	int32s     []*int32
 	int64s     []*int64
 	bools      *[2]bool // false, true
@@ -104,7 +116,7 @@ func newDecoder(p *plan, o Options) *Decoder {
 // The error is an [*Error]. After it the decoder can be used as before.
 func (d *Decoder) Decode(raw []byte) (any, error) {
 	if d.trials == nil {
-		d.trials = make([]sharing.Trial, d.plan.ids)
+		d.trials, d.lists = make([]sharing.Trial, d.plan.ids), make([]reflect.Value, d.plan.lists)
 	}
 	o := reflect.New(d.plan.typ)
 	d.sharing = !d.unshared
@@ -121,7 +133,7 @@ func (d *Decoder) Decode(raw []byte) (any, error) {
 		return nil, err
 	}
 	if d.stats.Objects++; d.stats.Objects%sharing.SweepEvery == 0 {
-		d.tables.Sweep()
+		d.sweep()
 	}
 	return o.Interface(), nil
 }
@@ -135,7 +147,7 @@ func (d *Decoder) object(p unsafe.Pointer, raw []byte) *Error {
 func (d *Decoder) Stats() Stats {
 	s := d.stats
 	s.Strings, s.Parts = d.tables.Strings.Len(), d.tables.Parts.Len()
-	s.Bytes = d.tables.Held() + len(d.trials)*int(unsafe.Sizeof(sharing.Trial{})) + len(d.quantities)*int(unsafe.Sizeof(quantityEntry{}))
+	s.Bytes = d.tables.Held() + len(d.lists)*int(unsafe.Sizeof(reflect.Value{})) + len(d.trials)*int(unsafe.Sizeof(sharing.Trial{})) + len(d.quantities)*int(unsafe.Sizeof(quantityEntry{}))
 	return s
 }
 
@@ -146,15 +158,23 @@ func (d *Decoder) hash(b []byte) uint64 { return maphash.Bytes(d.seed, b) }
 // is left with nothing takes as little as a new one. It may be called where Decode
 // may.
 func (d *Decoder) Sweep() {
-	if d.tables.Sweep(); d.tables.Empty() {
-		d.trials, d.quantities = nil, nil
+	if d.sweep(); d.tables.Empty() {
+		d.trials, d.lists, d.quantities, d.times = nil, nil, nil, nil
 	}
+}
+
+// sweep sweeps the tables. What is found without them is forgotten, so that they
+// are asked for it again before the next time.
+func (d *Decoder) sweep() {
+	d.tables.Sweep()
+	d.recent = nil
 }
 
 // bound keeps the tables within their budget.
 func (d *Decoder) bound() {
 	if d.tables.Bound() {
 		d.stats.Evictions++
+		d.recent = nil
 	}
 }
 
@@ -170,10 +190,21 @@ func (d *Decoder) string(id int, b []byte) string {
 		return string(b)
 	}
 	d.stats.StringLookups++
+	if d.recent == nil {
+		d.recent = new([recentStrings]string)
+	}
+	// A field has few values at a time, most often of different lengths.
+	recent := &d.recent[(uint(id)*recentSpread+uint(len(b))+uint(b[len(b)-1]))%recentStrings]
+	if *recent == string(b) {
+		t.Hit()
+		d.stats.StringHits++
+		return *recent
+	}
 	hash := uint32(d.hash(b))
 	if s := d.tables.Strings.Find(hash, b); s != nil {
 		t.Hit()
 		d.stats.StringHits++
+		*recent = s.Text
 		return s.Text
 	}
 	t.Miss(4)

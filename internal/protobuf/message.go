@@ -4,6 +4,8 @@ import (
 	"io"
 	"reflect"
 	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // message decodes b into the value of m's type at base.
@@ -102,6 +104,8 @@ func (d *Decoder) bytes(f *field, p unsafe.Pointer, v []byte, depth int) *Error 
 		return d.message(f.msg, p, v, depth+1)
 	case opBytes:
 		*(*[]byte)(p) = d.clone(v)
+	case opTimePointer:
+		return d.timePointer((**metav1.Time)(p), v)
 	case opMessagePointer, opStringPointer:
 		return d.pointer(f, p, v, depth)
 	}
@@ -125,8 +129,7 @@ func (d *Decoder) pointer(f *field, p unsafe.Pointer, v []byte, depth int) *Erro
 		}
 	}
 	if f.op == opStringPointer {
-		s := d.string(f.id+1, v)
-		*pp = unsafe.Pointer(&s)
+		*pp = unsafe.Pointer(own(d.string(f.id+1, v)))
 		d.spent += int(f.size)
 	} else {
 		if *pp == nil {
@@ -169,13 +172,42 @@ func (d *Decoder) number(f *field, p unsafe.Pointer, u uint64) {
 	}
 }
 
-// sharedNumbers is how many numbers of a type have a pointer that is shared.
+// sharedNumbers is how many numbers of a type, or times, have a pointer that is
+// shared.
 const sharedNumbers = 64
+
+// timePointer decodes a time. Some are in an object more than once: when it was
+// created, started, and written to by whom.
+func (d *Decoder) timePointer(p **metav1.Time, v []byte) *Error {
+	s, _, err := timestamp(v)
+	if err != nil {
+		return err
+	}
+	t := metav1.Time{Time: instant(v, s, 0)}
+	if !d.sharing {
+		d.spent += int(unsafe.Sizeof(t))
+		*p = own(t)
+		return nil
+	}
+	if d.times == nil {
+		d.times = make([]*metav1.Time, sharedNumbers)
+	}
+	e := &d.times[uint64(s)%sharedNumbers]
+	if *e == nil || **e != t {
+		*e = own(t)
+	}
+	*p = *e
+	return nil
+}
+
+// own returns a pointer to a copy of v. A variable whose address is taken where one
+// is needed would be allocated where none is, too.
+func own[T any](v T) *T { return &v }
 
 func (d *Decoder) boolPointer(v bool) *bool {
 	if !d.sharing {
 		d.spent++
-		return &v
+		return own(v)
 	}
 	if d.bools == nil {
 		d.bools = &[2]bool{false, true}
@@ -189,14 +221,14 @@ func (d *Decoder) boolPointer(v bool) *bool {
 func (d *Decoder) int32Pointer(v int32) *int32 {
 	if !d.sharing {
 		d.spent += 4
-		return &v
+		return own(v)
 	}
 	if d.int32s == nil {
 		d.int32s = make([]*int32, sharedNumbers)
 	}
 	e := &d.int32s[uint32(v)%sharedNumbers]
 	if *e == nil || **e != v {
-		*e = &v
+		*e = own(v)
 	}
 	return *e
 }
@@ -204,14 +236,14 @@ func (d *Decoder) int32Pointer(v int32) *int32 {
 func (d *Decoder) int64Pointer(v int64) *int64 {
 	if !d.sharing {
 		d.spent += 8
-		return &v
+		return own(v)
 	}
 	if d.int64s == nil {
 		d.int64s = make([]*int64, sharedNumbers)
 	}
 	e := &d.int64s[uint64(v)%sharedNumbers]
 	if *e == nil || **e != v {
-		*e = &v
+		*e = own(v)
 	}
 	return *e
 }

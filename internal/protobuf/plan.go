@@ -31,6 +31,7 @@ const (
 	opMessage
 	opStringPointer
 	opMessagePointer
+	opTimePointer
 
 	// Length-delimited values that are taken as runs.
 	opStrings
@@ -52,6 +53,7 @@ type field struct {
 	msg    *message     // of the value, the element, or the value of a map
 	elem   reflect.Type // what to allocate, or the type of a map's value
 	slice  reflect.Type // the type of a slice of messages or of a map
+	list   int          // index of its list, of a slice of messages
 	name   string       // its JSON name, for errors; "" if inlined
 }
 
@@ -73,6 +75,8 @@ type plan struct {
 	typ  reflect.Type // the struct
 	root *message
 	ids  int // how many trials its fields need
+	// lists is how many fields are slices of messages.
+	lists int
 }
 
 type planKey struct {

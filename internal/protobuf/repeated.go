@@ -79,15 +79,16 @@ func (d *Decoder) stringElements(f *field, s *[]string, b []byte, tagLen, n int)
 }
 
 func (d *Decoder) messageElements(f *field, p unsafe.Pointer, b []byte, tagLen, n, depth int) *Error {
-	s := reflect.NewAt(f.slice, p).Elem()
-	old := s.Len()
-	s.Grow(n)
-	s.SetLen(old + n)
-	if old == 0 {
-		s.SetCap(n)
+	all := (*[]struct{})(p)
+	k := len(*all)
+	if k == 0 {
+		*all = unsafe.Slice((*struct{})(d.list(f, n)), n)
+	} else {
+		s := reflect.NewAt(f.slice, p).Elem()
+		s.Grow(n)
+		s.SetLen(k + n)
 	}
-	first := s.UnsafePointer()
-	k := old
+	first := unsafe.Pointer(unsafe.SliceData(*all))
 	for i := 0; i < len(b); k++ {
 		from, to := chunk(b, i+tagLen)
 		if err := d.message(f.msg, unsafe.Add(first, uintptr(k)*f.size), b[from:to], depth+1); err != nil {
@@ -96,6 +97,19 @@ func (d *Decoder) messageElements(f *field, p unsafe.Pointer, b []byte, tagLen, 
 		i = to
 	}
 	return nil
+}
+
+// list returns the first of n new elements. The variable that is grown to make
+// them is used again, for it is not cheap to come by.
+func (d *Decoder) list(f *field, n int) unsafe.Pointer {
+	s := &d.lists[f.list]
+	if !s.IsValid() {
+		*s = reflect.New(f.slice).Elem()
+	}
+	s.Grow(n)
+	first := s.UnsafePointer()
+	s.SetZero()
+	return first
 }
 
 // repeated decodes the numbers that follow each other under one tag, unpacked.
