@@ -89,25 +89,25 @@ func (b *bucket[T]) remove(place uint32) {
 	*b.holes = append(*b.holes, place)
 }
 
-// members calls yield for the entries in the bucket until it returns false, which
-// is then returned.
-func (b *bucket[T]) members(yield func(*entry[T]) bool) bool {
+// places returns the first place and the others, with holes.
+func (b *bucket[T]) places() (first *entry[T], rest []atomic.Pointer[entry[T]]) {
 	size := int(b.size.Load())
-	if size == 0 {
-		return true
+	if size > 1 {
+		rest = *b.rest.Load()
+		rest = rest[:min(size-1, len(rest))]
 	}
-	if e := b.first.Load(); e != nil && !yield(e) {
-		return false
+	return b.first.Load(), rest
+}
+
+// members yields the entries in the bucket.
+func (b *bucket[T]) members(yield func(*entry[T]) bool) {
+	first, rest := b.places()
+	if first != nil && !yield(first) {
+		return
 	}
-	if size == 1 {
-		return true
-	}
-	rest := *b.rest.Load()
-	rest = rest[:min(size-1, len(rest))]
 	for i := range rest {
 		if e := rest[i].Load(); e != nil && !yield(e) {
-			return false
+			return
 		}
 	}
-	return true
 }

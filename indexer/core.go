@@ -28,6 +28,8 @@ type core[T any] struct {
 	state     atomic.Pointer[state[T]]
 	entries   table[entry[T]]
 	seed      maphash.Seed
+	// inline says that objects are pointers, so that entries have them.
+	inline bool
 	// retained is the length of kept, for those who do not write.
 	retained  atomic.Int64
 	snapshots atomic.Int64
@@ -35,8 +37,6 @@ type core[T any] struct {
 	// looked at, and draining says that it must not wait (see reclaim.go).
 	owed     atomic.Int64
 	draining atomic.Bool
-	// slots is the length of the table, for Stats.
-	slots atomic.Int64
 
 	_ [64]byte // keeps what writers write off the readers' cache lines
 
@@ -72,38 +72,43 @@ type state[T any] struct {
 }
 
 func newCore[T any](indexes Indexes[T]) (*core[T], error) {
-	c := &core[T]{seed: maphash.MakeSeed(), epoch: 1}
+	c := &core[T]{seed: maphash.MakeSeed(), inline: fitsCell[T](), epoch: 1}
 	made, err := newIndexes(indexes, c.seed, func(string) bool { return false })
 	if err != nil {
 		return nil, err
 	}
 	c.indexes = made
 	c.pins.init()
-	c.entries.init()
-	c.slots.Store(smallestTable)
+	c.entries.init(func(e *entry[T]) uint32 { return e.hash })
 	c.state.Store(&state[T]{epoch: c.epoch, indexes: made})
 	c.committed.Store(c.epoch)
 	return c, nil
 }
 
 func (c *core[T]) hash(key types.NamespacedName) uint32 {
-	// The factor keeps a name and a namespace that change places apart.
-	return fold(maphash.String(c.seed, key.Namespace)*0x9E3779B97F4A7C15 + maphash.String(c.seed, key.Name))
+	return fold(maphash.Comparable(c.seed, key))
 }
 
 // entry returns the entry of a key, nil if there is none.
 func (c *core[T]) entry(key types.NamespacedName, hash uint32) *entry[T] {
-	slots := *c.entries.slots.Load()
-	mask := uint32(len(slots) - 1)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		e := slots[at].Load()
-		if e == nil {
-			return nil
-		}
-		if e.hash == hash && e.key == key && e != c.entries.gone {
+	for e := range c.entries.find(hash) {
+		if e.hash == hash && e.key == key {
 			return e
 		}
 	}
+	return nil
+}
+
+// get returns the newest object of a key. It takes no pin, and is not sure if a
+// transaction under way has written the key, or just did. Entries are used for one
+// key only, so whatever is found in one is of the key.
+func (c *core[T]) get(key types.NamespacedName) (obj T, ok, sure bool) {
+	epoch := c.committed.Load()
+	e := c.entry(key, c.hash(key))
+	if e == nil {
+		return obj, false, true
+	}
+	return e.get(epoch)
 }
 
 // pin is called by readers before anything else, and unpin or release after all.

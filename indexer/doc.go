@@ -85,11 +85,16 @@
 //
 // # Memory
 //
-// Beside the object and the strings of its key, an object takes some 140 bytes,
-// and for each value in an index 24 more. A value takes about 100 bytes and its
-// text, of which nothing is shared if it is unique, and 20 more if its index is
-// ordered. What a bucket or the table once needed at its largest is given back
-// when it is empty, or rebuilt. [Indexer.Stats] has estimates.
+// Beside the object and its namespace, an object takes some 190 bytes, 220 if its
+// name is longer than 32, and for each value in an index 24 more. A value takes
+// about 100 bytes and its text, of which nothing is shared if it is unique, and 20
+// more if its index is ordered. A table that has become too large for what is in it
+// is made anew; a bucket keeps its largest size until it is empty. [Indexer.Stats]
+// has estimates.
+//
+// A copy of the name lies beside the entry, and objects that are pointers are in it
+// twice: Get then looks at two places of memory, and queries of an index at one for
+// each object. For objects of other types both need one place more.
 //
 // Versions that were superseded are used again. A transaction allocates a little,
 // an update of an object within it nothing, while no snapshot is open.

@@ -22,10 +22,10 @@ type index[T any] struct {
 	buckets table[bucket[T]]
 	order   *order[T] // nil unless the index is ordered
 
-	// What the index takes, for Stats: values in use and their length, slots
-	// of the table, levels of the order, places taken in buckets, and room in
-	// buckets beyond the first place of each.
-	values, text, slots, levels, places, room atomic.Int64
+	// What the index takes, for Stats: values in use and their length, levels
+	// of the order, places taken in buckets, and room in buckets beyond the
+	// first place of each.
+	values, text, levels, places, room atomic.Int64
 }
 
 // newIndexes makes empty indexes, in the order of their names. exists reports
@@ -47,8 +47,7 @@ func newIndexes[T any](indexes Indexes[T], seed maphash.Seed, exists func(name s
 
 func newIndex[T any](name string, of Index[T], seed maphash.Seed) *index[T] {
 	ix := &index[T]{name: name, fn: of.Values, labels: of.labels, seed: seed}
-	ix.buckets.init()
-	ix.slots.Store(smallestTable)
+	ix.buckets.init(func(b *bucket[T]) uint32 { return b.hash })
 	if of.Ordered {
 		ix.order = newOrder[T]()
 	}
@@ -76,24 +75,19 @@ func fold(hash uint64) uint32 { return uint32(hash ^ hash>>32) }
 // bucket returns the bucket of a value, nil if there is none.
 func (ix *index[T]) bucket(value string) *bucket[T] {
 	hash := ix.hash(value)
-	slots := *ix.buckets.slots.Load()
-	mask := uint32(len(slots) - 1)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		b := slots[at].Load()
-		if b == nil {
-			return nil
-		}
-		if b.hash == hash && b.value == value && b != ix.buckets.gone {
+	for b := range ix.buckets.find(hash) {
+		if b.hash == hash && b.value == value {
 			return b
 		}
 	}
+	return nil
 }
 
 // newBucket makes the bucket of a value that has none. The value may be a part of
 // something larger, which the bucket must not keep.
 func (ix *index[T]) newBucket(value string) *bucket[T] {
 	b := &bucket[T]{index: ix, value: strings.Clone(value), hash: ix.hash(value)}
-	ix.buckets.insert(b, func(b *bucket[T]) uint32 { return b.hash })
+	ix.buckets.insert(b)
 	if ix.order != nil {
 		ix.levels.Add(int64(ix.order.insert(b)))
 	}
@@ -103,7 +97,7 @@ func (ix *index[T]) newBucket(value string) *bucket[T] {
 
 // drop takes out a bucket that is empty.
 func (ix *index[T]) drop(b *bucket[T]) {
-	ix.buckets.remove(b, b.hash)
+	ix.buckets.remove(b)
 	if ix.order != nil {
 		ix.order.remove(b)
 		ix.levels.Add(-int64(len(*b.tower)))
@@ -117,5 +111,4 @@ func (ix *index[T]) drop(b *bucket[T]) {
 func (ix *index[T]) count(b *bucket[T], n int64) {
 	ix.values.Add(n)
 	ix.text.Add(n * int64(len(b.value)))
-	ix.slots.Store(int64(len(*ix.buckets.slots.Load())))
 }

@@ -29,6 +29,24 @@ func newIndexer(indexes Indexes[*thing]) (store, error) {
 	return s, nil
 }
 
+// newUninlined makes a store that treats its objects as if they were no pointers.
+func newUninlined(indexes Indexes[*thing]) (store, error) {
+	s, err := New(indexes)
+	if err != nil {
+		return nil, err
+	}
+	s.core.inline = false
+	return s, nil
+}
+
+func TestIndexerOfValuesConforms(t *testing.T) { testStore(t, newUninlined) }
+
+func TestIndexerOfValuesAgreesWithTheModel(t *testing.T) { testModel(t, newUninlined, wantSound) }
+
+func TestIndexerOfValuesIsConsistentForConcurrentReaders(t *testing.T) {
+	testConcurrency(t, newUninlined)
+}
+
 func TestIndexerConforms(t *testing.T) { testStore(t, newIndexer) }
 
 func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer, wantSound) }

@@ -173,6 +173,12 @@ func TestATransactionThatPanicsLeavesNoMarkOnWhatItWrote(t *testing.T) {
 		})
 	}()
 	wantSound(t, s)
+	if obj, ok := s.Get(named("held")); !ok || obj.color != "red" {
+		t.Errorf("held is %v, %v, want red", obj, ok)
+	}
+	if obj, ok := s.Get(named("new")); ok {
+		t.Errorf("new is %v", obj)
+	}
 	s.Update(func(tx Tx[*thing]) {
 		if e, ok := tx.Entry(named("held")); !ok || e.Object.color != "red" {
 			t.Errorf("held is %v, %v", e, ok)
@@ -204,9 +210,9 @@ func TestStatsCountWhatIsThere(t *testing.T) {
 	if color.Name != "color" || color.Values != 10 || color.Listed != 1000 || values.Name != "values" || values.Values != 1001 || values.Listed != 2000 {
 		t.Errorf("the indexes are %+v", full.Indexes)
 	}
-	// An entry of 48 bytes, a version of 80 and 2 slots of 8 at most; three
+	// An entry of 96 bytes, a version of 80 and 2 slots of 9 at most; three
 	// postings of 16, as many places, and a bucket of 80 with two slots.
-	if each := (full.Bytes - empty.Bytes) / 1000; each < 128+3*16+80 || each > 128+16+3*(16+12)+80+32 {
+	if each := (full.Bytes - empty.Bytes) / 1000; each < 176+3*16+80 || each > 176+18+3*(16+12)+80+32 {
 		t.Errorf("each object takes %d bytes", each)
 	}
 	for i := range 1000 {

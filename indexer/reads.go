@@ -42,12 +42,17 @@ func (r *reads[T]) closeSoon(p *pin) {
 
 // Get returns the object stored under key.
 func (r *reads[T]) Get(key types.NamespacedName) (obj T, ok bool) {
+	if r.snapshot == nil {
+		if obj, ok, sure := r.core.get(key); sure {
+			return obj, ok
+		}
+	}
 	w, p, open := r.open()
 	if !open {
 		return obj, false
 	}
-	if _, v := w.get(key); v != nil {
-		obj, ok = v.object, true
+	if e := w.core.entry(key, w.core.hash(key)); e != nil {
+		obj, ok = w.object(e)
 	}
 	r.closeSoon(p)
 	return obj, ok
@@ -59,7 +64,7 @@ func (r *reads[T]) Entry(key types.NamespacedName) (found Entry[T], ok bool) {
 	if !open {
 		return found, false
 	}
-	if e, v := w.get(key); v != nil {
+	if e, v := w.find(key); v != nil {
 		found, ok = e.entry(v), true
 	}
 	r.closeSoon(p)
@@ -107,10 +112,9 @@ func (r *reads[T]) List() []T {
 		return nil
 	}
 	objs := make([]T, 0, w.state().len)
-	w.each(func(_ *entry[T], v *version[T]) bool {
-		objs = append(objs, v.object)
-		return true
-	})
+	for obj := range w.objects {
+		objs = append(objs, obj)
+	}
 	r.closeSoon(p)
 	return objs
 }
@@ -125,7 +129,7 @@ func (r *reads[T]) All() iter.Seq[T] {
 			return
 		}
 		defer r.close(p)
-		w.each(func(_ *entry[T], v *version[T]) bool { return yield(v.object) })
+		w.objects(yield)
 	}
 }
 
@@ -173,14 +177,7 @@ func (r *reads[T]) ByIndex(index, value string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	objs := []T{}
-	if b := ix.bucket(value); b != nil {
-		objs = make([]T, 0, b.live.Load())
-		w.in(b, func(_ *entry[T], v *version[T]) bool {
-			objs = append(objs, v.object)
-			return true
-		})
-	}
+	objs := w.list(ix.bucket(value))
 	r.closeSoon(p)
 	return objs, nil
 }
@@ -198,7 +195,7 @@ func (r *reads[T]) AllByIndex(index, value string) (iter.Seq[T], error) {
 			return
 		}
 		defer r.close(p)
-		w.in(ix.bucket(value), func(_ *entry[T], v *version[T]) bool { return yield(v.object) })
+		w.objectsIn(ix.bucket(value), yield)
 	}, nil
 }
 

@@ -103,7 +103,7 @@ func (c *core[T]) unlink(e *entry[T], v *version[T]) (alone bool) {
 	if head.deleted() && head.prev.Load() == nil {
 		// The last version is left to the garbage collector: a reader may be
 		// about to look at it.
-		c.entries.remove(e, e.hash)
+		c.entries.remove(e)
 	}
 	return alone
 }

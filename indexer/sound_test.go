@@ -25,6 +25,9 @@ func wantSound(t *testing.T, s store) {
 		} else if head.prev.Load() == nil {
 			t.Errorf("the entry of %v is left over", e.key)
 		}
+		if stamp := e.stamp.Load(); stamp != void && (!c.inline || stamp != head.stamp || e.object.load() != head.object) {
+			t.Errorf("the entry of %v has another object than its newest version", e.key)
+		}
 		for v := head; v != nil; v = v.prev.Load() {
 			if versions++; v == head {
 				versions--

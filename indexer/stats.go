@@ -49,8 +49,8 @@ func (s *Indexer[T]) Stats() Stats {
 		out.Indexes[i] = ix.stats()
 		out.Bytes += out.Indexes[i].Bytes
 	}
-	out.Bytes += int64(out.Objects)*(size[entry[T]]()+size[version[T]]()) +
-		int64(out.Retained)*size[version[T]]() + c.slots.Load()*size[*entry[T]]()
+	out.Bytes += int64(out.Objects)*(size[entry32[T]]()+size[version[T]]()) +
+		int64(out.Retained)*size[version[T]]() + c.entries.bytes()
 	return out
 }
 
@@ -61,9 +61,12 @@ func (ix *index[T]) stats() IndexStats {
 		Values: int(ix.values.Load()),
 		Listed: int(places),
 		Bytes: ix.values.Load()*size[bucket[T]]() + ix.text.Load() +
-			(ix.slots.Load()+ix.room.Load()+ix.levels.Load())*size[*bucket[T]]() +
+			ix.buckets.bytes() + (ix.room.Load()+ix.levels.Load())*size[*bucket[T]]() +
 			places*size[posting[T]](),
 	}
 }
 
 func size[V any]() int64 { return int64(reflect.TypeFor[V]().Size()) }
+
+// bytes is what the groups of a table take.
+func (t *table[N]) bytes() int64 { return int64(len(*t.groups.Load())) * size[group[N]]() }

@@ -5,27 +5,29 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestATableHasWhatWasPutIn(t *testing.T) {
 	type node struct{ hash uint32 }
-	hash := func(n *node) uint32 { return n.hash }
 	for _, hashes := range []uint32{1, 7, 1 << 31} { // all collide, some, hardly any
 		random := rand.New(rand.NewPCG(1, uint64(hashes)))
 		var tab table[node]
-		tab.init()
+		tab.init(func(n *node) uint32 { return n.hash })
 		want := map[*node]bool{}
 		for range 4_000 {
 			if random.IntN(100) < 55 && len(want) < 300 {
 				n := &node{hash: random.Uint32N(hashes)}
-				tab.insert(n, hash)
+				tab.insert(n)
 				want[n] = true
 				continue
 			}
 			for n := range want {
-				tab.remove(n, n.hash)
+				tab.remove(n)
 				delete(want, n)
 				break
 			}
@@ -38,38 +40,38 @@ func TestATableHasWhatWasPutIn(t *testing.T) {
 			t.Errorf("%d hashes: the table has %d and counts %d, want %d", hashes, len(got), tab.live, len(want))
 		}
 		for n := range want {
-			tab.remove(n, n.hash)
+			if !slices.Contains(slices.Collect(tab.find(n.hash)), n) {
+				t.Fatalf("%d hashes: a node is not found", hashes)
+			}
+			tab.remove(n)
 		}
-		tab.insert(&node{}, hash)
-		if slots := *tab.slots.Load(); len(slots) > 2048 || tab.used > len(slots)*3/4 {
-			t.Errorf("%d hashes: one node takes %d slots, %d used", hashes, len(slots), tab.used)
+		tab.insert(&node{})
+		if n := len(*tab.groups.Load()); n > 2 {
+			t.Errorf("%d hashes: one node takes %d groups", hashes, n)
 		}
 	}
 }
 
-func TestATableShrinksWhenItIsRehashed(t *testing.T) {
+func TestATableHasRoomForWhatIsThereAndNotMuchMore(t *testing.T) {
 	type node struct{ hash uint32 }
-	hash := func(n *node) uint32 { return n.hash }
 	var tab table[node]
-	tab.init()
+	tab.init(func(n *node) uint32 { return n.hash })
+	check := func() {
+		t.Helper()
+		if slots := len(*tab.groups.Load()) * groupSize; tab.live > slots*5/6 || slots > groupSize && tab.live < slots/6 {
+			t.Fatalf("there are %d slots for %d", slots, tab.live)
+		}
+	}
 	var nodes []*node
-	for i := range 10_000 {
-		nodes = append(nodes, &node{hash: uint32(i) * 2654435761})
-		tab.insert(nodes[i], hash)
+	for i := range uint32(10_000) {
+		n := &node{hash: i * 2654435761}
+		nodes = append(nodes, n)
+		tab.insert(n)
+		check()
 	}
 	for _, n := range nodes {
-		tab.remove(n, n.hash)
-	}
-	for i := range 20_000 {
-		n := &node{hash: uint32(i) * 40503}
-		tab.insert(n, hash)
-		tab.remove(n, n.hash)
-	}
-	for i := range 100 {
-		tab.insert(&node{hash: uint32(i) * 2654435761}, hash)
-	}
-	if n := tab.used; n > len(*tab.slots.Load())*3/4 || tab.live != 100 {
-		t.Errorf("%d slots are used, %d live, of %d", n, tab.live, len(*tab.slots.Load()))
+		tab.remove(n)
+		check()
 	}
 }
 
@@ -175,5 +177,43 @@ func TestBetweenFindsAnEpochInARange(t *testing.T) {
 				t.Errorf("between %d and %d: %v, want %v", from, to, got, want)
 			}
 		}
+	}
+}
+
+func TestAnEntryHasItsKeyWhateverItsLength(t *testing.T) {
+	for n := range 100 {
+		key := types.NamespacedName{Namespace: "ns", Name: strings.Repeat("n", n)}
+		if e := newEntry[*thing](key, 7); e.key != key || e.hash != 7 {
+			t.Errorf("the entry of %v has the key %v and the hash %d", key, e.key, e.hash)
+		}
+	}
+}
+
+func TestObjectsOfAnyTypeCanBeStored(t *testing.T) {
+	storeAndGet(t, 5)
+	storeAndGet(t, "text")
+	storeAndGet[error](t, errBad)
+	storeAndGet(t, &thing{id: 5})
+	storeAndGet(t, [3]int{1, 2, 3})
+	storeAndGet(t, struct{}{})
+	storeAndGet[*thing](t, nil)
+	storeAndGet[any](t, nil)
+}
+
+func storeAndGet[T comparable](t *testing.T, obj T) {
+	t.Helper()
+	s, err := New(Indexes[T]{"all": {Values: func(_ T, values []string) ([]string, error) { return append(values, "x"), nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Update(func(tx Tx[T]) { err = tx.Put(Entry[T]{Key: named("a"), Object: obj}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := s.Get(named("a")); !ok || got != obj {
+		t.Errorf("Get = %v, %v; want %v", got, ok, obj)
+	}
+	if got, err := s.ByIndex("all", "x"); err != nil || len(got) != 1 || got[0] != obj {
+		t.Errorf("ByIndex = %v, %v; want %v", got, err, obj)
 	}
 }

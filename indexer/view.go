@@ -1,6 +1,10 @@
 package indexer
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // view reads the store at one epoch, which whoever made it has pinned.
 type view[T any] struct {
@@ -16,13 +20,26 @@ func (w view[T]) state() *state[T] {
 	return s
 }
 
-// get returns what is stored under key, nil if nothing.
-func (w view[T]) get(key types.NamespacedName) (*entry[T], *version[T]) {
+// find returns what is stored under key, nil if nothing.
+func (w view[T]) find(key types.NamespacedName) (*entry[T], *version[T]) {
 	e := w.core.entry(key, w.core.hash(key))
 	if e == nil {
 		return nil, nil
 	}
 	return e, e.at(w.epoch)
+}
+
+// object returns the object of an entry.
+func (w view[T]) object(e *entry[T]) (obj T, ok bool) {
+	obj, ok, sure := e.get(w.epoch)
+	if sure {
+		return obj, ok
+	}
+	v := e.at(w.epoch)
+	if v == nil {
+		return obj, false
+	}
+	return v.object, true
 }
 
 // each calls yield for everything that is stored until it returns false, which is
@@ -36,6 +53,15 @@ func (w view[T]) each(yield func(*entry[T], *version[T]) bool) bool {
 	return true
 }
 
+// objects does the same for objects.
+func (w view[T]) objects(yield func(T) bool) {
+	for e := range w.core.entries.walk {
+		if obj, ok := w.object(e); ok && !yield(obj) {
+			return
+		}
+	}
+}
+
 // in does the same for what a bucket, which may be nil, lists.
 //
 // A bucket has more than it lists if something in it is stale or was changed
@@ -46,16 +72,16 @@ func (w view[T]) in(b *bucket[T], yield func(*entry[T], *version[T]) bool) bool 
 		return true
 	}
 	exact := b.stale.Load() == 0
-	return b.members(func(e *entry[T]) bool {
+	for e := range b.members {
 		v := e.at(w.epoch)
-		if v == nil {
-			return true
+		if v == nil || (!exact || b.changed.Load() > w.epoch) && find(v.postings, b) < 0 {
+			continue
 		}
-		if (!exact || b.changed.Load() > w.epoch) && find(v.postings, b) < 0 {
-			return true
+		if !yield(e, v) {
+			return false
 		}
-		return yield(e, v)
-	})
+	}
+	return true
 }
 
 // count is the number of objects that a bucket, which may be nil, lists.
@@ -77,4 +103,95 @@ func (w view[T]) count(b *bucket[T]) (n int) {
 // any reports whether a bucket lists anything.
 func (w view[T]) any(b *bucket[T]) bool {
 	return !w.in(b, func(*entry[T], *version[T]) bool { return false })
+}
+
+// listed returns the object of an entry if a bucket lists it.
+func (w view[T]) listed(e *entry[T], b *bucket[T]) (obj T, ok bool) {
+	v := e.at(w.epoch)
+	if v == nil || find(v.postings, b) < 0 {
+		return obj, false
+	}
+	return v.object, true
+}
+
+// chunkSize is the number of objects that are found in one go before a loop is given
+// the first: a processor finds several at a time.
+const chunkSize = 32
+
+// objectsIn calls yield for the objects that a bucket, which may be nil, lists,
+// until it returns false. What is in the bucket is what it lists if in says so.
+func (w view[T]) objectsIn(b *bucket[T], yield func(T) bool) {
+	if b == nil {
+		return
+	}
+	exact := b.stale.Load() == 0
+	first, rest := b.places()
+	if first != nil {
+		if obj, ok := w.listed(first, b); ok && !yield(obj) {
+			return
+		}
+	}
+	var chunk [chunkSize]T
+	for len(rest) > 0 {
+		places := rest[:min(len(rest), chunkSize)]
+		rest = rest[len(places):]
+		objs, sure := w.copy(places, chunk[:0])
+		if !sure || !exact || b.changed.Load() > w.epoch {
+			objs = chunk[:0]
+			for i := range places {
+				if e := places[i].Load(); e != nil {
+					if obj, ok := w.listed(e, b); ok {
+						objs = append(objs, obj)
+					}
+				}
+			}
+		}
+		for _, obj := range objs {
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
+
+// list returns the objects that a bucket, which may be nil, lists, as objectsIn does.
+func (w view[T]) list(b *bucket[T]) []T {
+	if b == nil {
+		return []T{}
+	}
+	objs := make([]T, 0, b.live.Load())
+	if b.stale.Load() == 0 {
+		first, rest := b.places()
+		if first != nil {
+			if obj, ok := w.listed(first, b); ok {
+				objs = append(objs, obj)
+			}
+		}
+		var sure bool
+		if objs, sure = w.copy(rest, objs); sure && b.changed.Load() <= w.epoch {
+			return objs
+		}
+		clear(objs)
+		objs = objs[:0]
+	}
+	w.objectsIn(b, func(obj T) bool { objs = append(objs, obj); return true })
+	return objs
+}
+
+// copy appends the objects of all entries in some places. It may not be sure of them.
+func (w view[T]) copy(places []atomic.Pointer[entry[T]], objs []T) (_ []T, sure bool) {
+	for i := range places {
+		e := places[i].Load()
+		if e == nil {
+			continue
+		}
+		obj, ok, sure := e.get(w.epoch)
+		if !sure {
+			return objs, false
+		}
+		if ok {
+			objs = append(objs, obj)
+		}
+	}
+	return objs, true
 }

@@ -46,7 +46,6 @@ func (c *core[T]) end(t *tx[T]) {
 			b.index.drop(b)
 		}
 	}
-	c.slots.Store(int64(len(*c.entries.slots.Load())))
 	c.trimFree(len(c.scratch.touched))
 	c.scratch.reset()
 }
@@ -86,9 +85,11 @@ func (c *core[T]) rollBack() {
 		switch {
 		case s.entry == nil:
 		case s.version == nil:
-			c.entries.remove(s.entry, s.entry.hash)
+			// Who has found the entry must not take it for a later one.
+			s.entry.stamp.Store(void)
+			c.entries.remove(s.entry)
 		default:
-			s.entry.head.Store(s.version)
+			s.entry.reset(s.version, c.inline)
 		}
 	}
 	c.live = c.state.Load().len
@@ -96,9 +97,9 @@ func (c *core[T]) rollBack() {
 
 // insert adds an entry with its first version.
 func (c *core[T]) insert(key types.NamespacedName, hash uint32, v *version[T]) *entry[T] {
-	e := &entry[T]{key: key, hash: hash}
-	e.head.Store(v)
-	c.entries.insert(e, func(e *entry[T]) uint32 { return e.hash })
+	e := newEntry[T](key, hash)
+	e.set(v, c.inline)
+	c.entries.insert(e)
 	c.scratch.touched = append(c.scratch.touched, superseded[T]{entry: e})
 	c.live++
 	return e
@@ -121,7 +122,7 @@ func (c *core[T]) supersede(e *entry[T], v *version[T]) {
 		v.prev.Store(old)
 		c.scratch.touched = append(c.scratch.touched, superseded[T]{entry: e, version: old})
 	}
-	e.head.Store(v)
+	e.set(v, c.inline)
 }
 
 // list computes the postings of an object in some indexes, in the scratch and
@@ -232,7 +233,7 @@ func (c *core[T]) place(s *superseded[T]) {
 	case s.version != nil:
 		old = s.version.postings
 	case v.deleted(): // it came and went within the transaction
-		c.entries.remove(s.entry, s.entry.hash)
+		c.entries.remove(s.entry)
 		s.entry = nil
 		return
 	}
