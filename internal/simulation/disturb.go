@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"testing/synctest"
 	"time"
@@ -141,40 +142,28 @@ func (s *simulation) upheave() *Failure {
 // goBack restores an older state, and sees all informers follow.
 //
 // A server does not tell that it went back. An informer learns it from a list,
-// and only if the server has not come again as far as the informer had: so all
-// are up to date when it happens, and a 410 makes them list. Until they have,
-// there are fewer writes than were lost.
+// and only if the server has not come again as far as the informer had: so all are
+// up to date when it happens, and until they have followed there are fewer writes
+// than were lost. A 410 makes them list, or, where the server was started anew,
+// their own doubt about a watch that is silent.
 func (s *simulation) goBack() *Failure {
 	if len(s.backups) == 0 {
 		return nil
 	}
 	b := s.backups[s.rnd.IntN(len(s.backups))]
-	before := s.world.revision()
-	if b.Revision() >= before {
+	if b.Revision() >= s.world.revision() {
 		return nil
 	}
 	if f := s.settle(); f != nil {
 		return f
 	}
-	before = s.world.revision()
+	before := s.world.revision()
 	s.note("the server goes back from version %d to %d", before, b.Revision())
-	if err := s.world.restore(b); err != nil {
+	if err := s.restore(b); err != nil {
 		return s.broken(err)
 	}
-	for _, m := range s.mirrors {
-		expired := fault.Fault{Verb: "watch", Client: m.spec.Name, Times: 1, Cut: fault.CutError, Code: 410}
-		if err := s.world.script.Add(expired); err != nil {
-			return s.broken(err)
-		}
-	}
 	// A later state than the one gone back to is of no epoch that is left.
-	var left []backup
-	for _, other := range s.backups {
-		if other.Revision() <= b.Revision() {
-			left = append(left, other)
-		}
-	}
-	s.backups = left
+	s.backups = slices.DeleteFunc(s.backups, func(other backup) bool { return other.Revision() > b.Revision() })
 	deadline := time.Now().Add(patience)
 	for !s.areBack(before) {
 		if time.Now().After(deadline) {
@@ -187,6 +176,23 @@ func (s *simulation) goBack() *Failure {
 		time.Sleep(seconds(s.rnd, 20))
 		if f := s.check(); f != nil {
 			return f
+		}
+	}
+	return nil
+}
+
+// restore puts a backup into the server that runs, or into another.
+func (s *simulation) restore(b backup) error {
+	if s.rnd.IntN(2) == 0 {
+		return s.world.restart(b, seconds(s.rnd, 60))
+	}
+	if err := s.world.restore(b); err != nil {
+		return err
+	}
+	for _, m := range s.mirrors {
+		expired := fault.Fault{Verb: "watch", Client: m.spec.Name, Times: 1, Cut: fault.CutError, Code: http.StatusGone}
+		if err := s.world.script.Add(expired); err != nil {
+			return err
 		}
 	}
 	return nil

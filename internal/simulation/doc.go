@@ -18,11 +18,12 @@
 // (specs.go). Then it takes some dozens of steps. A step is a burst of writes, or
 // a fault, or both at the same time: all that package fault can do to requests
 // (faults.go), and what the server can do (disturb.go): drop watches, compact, be
-// unready, freeze, stop and come back, go into a black hole, go back in time; and
-// informers stop and start, or others take their places that know no more than the
-// version of the last one; handlers come and go, snapshots are opened and held for
-// a while. Every fifth object or so is poisonous (poison.go): at times an informer
-// cannot decode it, or its transform fails on it.
+// unready, freeze, stop and come back, go into a black hole, go back in time, at
+// once or by a restart from a backup; and informers stop and start, or others take
+// their places that know no more than the version of the last one; handlers come
+// and go, snapshots are opened and held for a while. Every fifth object or so is
+// poisonous (poison.go): at times an informer cannot decode it, or its transform
+// fails on it.
 //
 // Not simulated are resources that go away and come back, rights that are
 // withdrawn for good, several servers behind one address, index functions that

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -197,6 +198,16 @@ func (w *world) restore(b backup) error {
 	}
 	w.truth.goBack(b.epoch, b.Revision())
 	return w.follow(server)
+}
+
+// restart stops the server and starts one that has a backup, after a while.
+func (w *world) restart(b backup, after time.Duration) error {
+	synctest.Wait()
+	w.down()
+	time.Sleep(after)
+	w.last = b.Snapshot
+	w.truth.goBack(b.epoch, b.Revision())
+	return w.up()
 }
 
 // mend ends everything that is wrong with the server.
