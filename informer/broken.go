@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +22,20 @@ type BrokenObject = reflector.BrokenObject
 // Status.Reader.Broken counts all of them. What the store has under their keys, if
 // anything, is an older state. They are read again at their next version, and by
 // name at a slow pace. An object that could not be indexed is not among them: the
-// store has it, and reading it again would not help.
+// store has it, and reading it again would not help. See [Informer.Unindexed].
 func (i *Informer[T]) Broken() []BrokenObject { return i.reflector.Broken() }
+
+// Unindexed returns, for each object in the store that is missing from an index,
+// why its function failed: in the order of the keys, at most
+// [reflector.MaxBroken]; Status.Unindexed counts all of them. Each is tried again
+// at its next version.
+func (i *Informer[T]) Unindexed() []*ObjectError {
+	i.processor.mu.Lock()
+	out := slices.Collect(maps.Values(i.unindexed))
+	i.processor.mu.Unlock()
+	slices.SortFunc(out, func(a, b *ObjectError) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return slices.Clone(out[:min(len(out), reflector.MaxBroken)])
+}
 
 // IsBroken tells whether what the store has under key is known to be older than
 // an object at the server that could not be used, and why.

@@ -89,6 +89,7 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 	limitRate(config)
 	// The reader has deadlines of its own for progress.
 	config.Timeout = 0
+	config.Wrap(reflector.KeepRetryAfter)
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}

@@ -89,6 +89,11 @@ type Informer[T any] struct {
 	detector *detector[T] // nil if nobody looks out for writes
 	// stale counts changes that were dropped because the store held newer ones.
 	stale atomic.Uint64
+	// epoch is that of the reader when the loop applied its last list, and
+	// unindexed has the objects that some index lacks. The lock of the processor
+	// guards both.
+	epoch     uint64
+	unindexed map[types.NamespacedName]*ObjectError
 }
 
 // New makes an informer that reads source. A nil source is an error.
@@ -103,7 +108,7 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 	if opts.Name == "" {
 		opts.Name = reflect.TypeFor[T]().String()
 	}
-	if source == nil {
+	if isNil(source) {
 		return nil, fmt.Errorf("informer %s: %w: the source is nil", opts.Name, ErrInvalid)
 	}
 	if r := opts.Reflector; r.Name != "" || r.Transform != nil || r.ReadOnlyTransform || !r.Shape.Equal(Shape{}) || r.OnObjectError != nil {
@@ -119,6 +124,7 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 		store:     store,
 		processor: processor[T]{store: store},
 		synced:    make(chan struct{}),
+		unindexed: make(map[types.NamespacedName]*ObjectError),
 		life:      newLifecycle(),
 	}
 	if i.detector, err = newDetector[T](opts.Mutations, i.report); err != nil {
@@ -151,14 +157,29 @@ func (i *Informer[T]) Store() indexer.Reader[T] { return i.store }
 // it returns they are complete. A name that is taken and a nil function are
 // errors. Objects for which a function fails are reported.
 func (i *Informer[T]) AddIndexes(indexes indexer.Indexes[T]) error {
-	failed, err := i.store.AddIndexes(indexes)
+	failed, err := i.addIndexes(indexes)
 	if err != nil {
 		return fmt.Errorf("informer %s: %w", i.name, err)
 	}
-	for _, f := range failed {
-		i.report(&ObjectError{Key: f.Key, Stage: StageIndex, Err: f})
+	for _, e := range failed {
+		i.report(e)
 	}
 	return nil
+}
+
+// addIndexes holds the loop up: what failed must be noted before a newer state of
+// the object is.
+func (i *Informer[T]) addIndexes(indexes indexer.Indexes[T]) (failed []*ObjectError, err error) {
+	i.processor.mu.Lock()
+	defer i.processor.mu.Unlock()
+	of, err := i.store.AddIndexes(indexes)
+	for _, f := range of {
+		held, _ := i.store.Entry(f.Key)
+		e := &ObjectError{Resource: i.name, Key: f.Key, UID: held.UID, Version: held.Version, Stage: StageIndex, Err: f}
+		i.unindexed[f.Key] = e
+		failed = append(failed, e)
+	}
+	return failed, err
 }
 
 // Synced is closed when the store holds a first complete state of the server. It

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"heliograph.example/indexer"
 	"heliograph.example/reflector"
@@ -33,7 +34,14 @@ func TestBadInputGetsAClearError(t *testing.T) {
 		err   error
 		words string
 	}{
-		"a nil source":               {func() error { _, err := New[*corev1.ConfigMap](nil, Options[*corev1.ConfigMap]{}); return err }(), "source is nil"},
+		"a nil source": {func() error { _, err := New[*corev1.ConfigMap](nil, Options[*corev1.ConfigMap]{}); return err }(), "source is nil"},
+		"a nil pointer as source": {func() error {
+			_, err := New[*corev1.ConfigMap]((*world)(nil), Options[*corev1.ConfigMap]{})
+			return err
+		}(), "source is nil"},
+		"a policy that is none":      {withOptions(Options[*corev1.ConfigMap]{Mutations: 99}), "99"},
+		"a group that was not made":  {withOptions(Options[*corev1.ConfigMap]{Reflector: reflector.Options[*corev1.ConfigMap]{Group: &reflector.Group{}}}), "NewGroup"},
+		"too few lists at a time":    {func() error { _, err := NewFactory(&rest.Config{}, FactoryOptions{MaxLists: -1}); return err }(), "-1"},
 		"a nil handler":              {withHandler(nil, HandlerOptions[*corev1.ConfigMap]{}), "handler is nil"},
 		"a nil function as handler":  {withHandler(nilFunc, HandlerOptions[*corev1.ConfigMap]{}), "handler is nil"},
 		"a nil pointer as handler":   {withHandler(nilRecorder, HandlerOptions[*corev1.ConfigMap]{}), "handler is nil"},

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
 
 	"heliograph.example/reflector"
 )
@@ -82,9 +84,11 @@ func (l *lookout) look(ctx context.Context) {
 		if len(missing) == 0 {
 			return
 		}
-		if pause = min(2*pause, maxLook); !slices.Equal(missing, before) {
-			pause, before = minLook, missing
+		isNew := func(gv schema.GroupVersion) bool { return !slices.Contains(before, gv) }
+		if pause = min(2*pause, maxLook); slices.ContainsFunc(missing, isNew) {
+			pause = minLook
 		}
+		before = missing
 		for range min(len(missing), maxLooks) {
 			l.ask(ctx, missing[next%len(missing)])
 			next++
@@ -111,7 +115,12 @@ func (l *lookout) ask(ctx context.Context, gv schema.GroupVersion) {
 	defer cancel()
 	list, err := l.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 	if err != nil {
-		return // it is not there yet, or the reader will tell why not
+		// If it is not merely not there yet, a resource that comes is noticed by
+		// its reader's own tries.
+		if !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			klog.FromContext(ctx).V(2).Info("Discovery failed", "groupVersion", gv, "err", err)
+		}
+		return
 	}
 	for _, m := range l.members {
 		if m.resource.GroupVersion() != gv || m.readerState() != reflector.NotServed {

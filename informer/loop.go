@@ -53,7 +53,7 @@ func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError,
 	p := &i.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := writer[T]{version: i.store.Version(), detector: i.detector}
+	w := writer[T]{name: i.name, version: i.store.Version(), detector: i.detector, unindexed: i.unindexed}
 	// The first state is told from the store.
 	if p.synced && len(p.listeners) > 0 {
 		w.tell, w.changes = true, make([]Change[T], 0, objects(batch))
@@ -66,6 +66,12 @@ func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError,
 		tx.SetVersion(w.version)
 	})
 	i.stale.Add(w.stale)
+	if w.replaced {
+		// A server that went back behind what parts of a list had brought, and not
+		// behind the version of the store, has gone back too.
+		epoch := i.reflector.Status().Epoch
+		w.back, i.epoch = w.back || epoch != i.epoch, epoch
+	}
 	switch {
 	case p.synced:
 		p.publish(w.changes)
@@ -90,7 +96,8 @@ func objects[T any](batch []deltafifo.Delta[T]) (n int) {
 
 // writer turns deltas into writes to the store and into changes.
 type writer[T any] struct {
-	tx indexer.Tx[T]
+	name string
+	tx   indexer.Tx[T]
 	// changes is what to tell, if tell is set: if there is anybody to be told.
 	tell     bool
 	changes  []Change[T]
@@ -103,6 +110,8 @@ type writer[T any] struct {
 	version  string
 	stale    uint64
 	detector *detector[T]
+	// unindexed is that of the informer.
+	unindexed map[types.NamespacedName]*ObjectError
 }
 
 func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
@@ -169,7 +178,11 @@ func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Entry(d.Key)
 	w.failed = append(w.failed, w.detector.put(d.Key, d.UID, d.Version, d.Object)...)
 	if err := w.tx.Put(indexer.Entry[T]{Key: d.Key, UID: d.UID, Version: d.Version, Object: d.Object}); err != nil {
-		w.failed = append(w.failed, &ObjectError{Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err})
+		e := &ObjectError{Resource: w.name, Key: d.Key, UID: d.UID, Version: d.Version, Stage: StageIndex, Err: err}
+		w.failed = append(w.failed, e)
+		w.unindexed[d.Key] = e
+	} else if len(w.unindexed) > 0 {
+		delete(w.unindexed, d.Key)
 	}
 	if !w.tell {
 		return
@@ -187,6 +200,7 @@ func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 
 func (w *writer[T]) delete(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Delete(d.Key)
+	delete(w.unindexed, d.Key)
 	w.failed = append(w.failed, w.detector.del(d.Key)...)
 	if !ok || !w.tell {
 		return

@@ -31,6 +31,9 @@ type Status struct {
 	// LastObjectError is the last of them, nil if there was none.
 	ObjectErrors    uint64
 	LastObjectError *ObjectError
+	// Unindexed is the number of objects in the store that are missing from an
+	// index, because its function has failed for them; see [Informer.Unindexed].
+	Unindexed int
 	// Stale counts the changes that were dropped because the store held a
 	// newer state of the object.
 	Stale uint64
@@ -72,6 +75,9 @@ func (i *Informer[T]) Status() Status {
 	if q := i.queue.Load(); q != nil {
 		s.Queue = q.Stats()
 	}
+	i.processor.mu.Lock()
+	s.Unindexed = len(i.unindexed)
+	i.processor.mu.Unlock()
 	i.failures.mu.Lock()
 	s.LastObjectError = i.failures.last
 	i.failures.mu.Unlock()

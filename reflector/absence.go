@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"heliograph.example/deltafifo"
@@ -112,7 +111,7 @@ func (r *Reflector[T]) Nudge() {
 
 // floor is the pause after err that a nudge does not shorten.
 func floor(err error, pause time.Duration) time.Duration {
-	if _, asked := apierrors.SuggestsClientDelay(err); asked {
+	if _, asked := retryAfter(err); asked {
 		return pause
 	}
 	return min(pause, minNudged)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -14,8 +13,12 @@ import (
 // enough to part a herd, and each pause is still longer than the one before.
 var defaultBackoff = wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second}
 
-// maxFactor bounds the growth of pauses from one to the next.
-const maxFactor = 1000
+const (
+	// maxFactor bounds the growth of pauses from one to the next, and the jitter.
+	maxFactor = 1000
+	// minPause is the shortest first pause that is taken for one.
+	minPause = time.Millisecond
+)
 
 // backoff is the one pacer of a reflector. It belongs to the goroutine that
 // runs.
@@ -28,8 +31,12 @@ func newBackoff(b wait.Backoff) (*backoff, error) {
 	if b == (wait.Backoff{}) {
 		b = defaultBackoff
 	}
-	if b.Duration <= 0 || !(b.Jitter >= 0) || b.Steps < 0 || b.Cap < 0 {
-		return nil, fmt.Errorf("%w back-off %+v: the duration must be positive, nothing may be negative", ErrInvalid, b)
+	if b.Duration < minPause || !(b.Jitter >= 0 && b.Jitter <= maxFactor) || b.Steps < 0 || b.Cap < 0 {
+		return nil, fmt.Errorf("%w back-off %+v: the duration must be at least %v, the jitter from 0 to %d, nothing negative",
+			ErrInvalid, b, minPause, maxFactor)
+	}
+	if b.Cap != 0 && b.Cap < b.Duration {
+		return nil, fmt.Errorf("%w back-off %+v: the cap must not be less than the duration", ErrInvalid, b)
 	}
 	// With others the pauses would shrink to nothing, or grow beyond all numbers and
 	// then be none.
@@ -58,10 +65,8 @@ func (b *backoff) first(err error) time.Duration {
 
 // asked returns pause, or the longer one that the server asked for with err.
 func asked(pause time.Duration, err error) time.Duration {
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		pause = max(pause, time.Duration(seconds)*time.Second)
-	}
-	return pause
+	wanted, _ := retryAfter(err)
+	return max(pause, wanted)
 }
 
 // reset starts again from the shortest pause.

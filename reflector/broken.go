@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -28,13 +27,18 @@ const (
 )
 
 // BrokenObject is an object whose newest state could not be used. What is held
-// under its key, if anything, is an older state.
+// under its key, if anything, is an older state. So may be one that a list seemed
+// to lack which had objects without readable names: it is one of those, or gone,
+// and Err has the UID and version that are held.
 type BrokenObject struct {
 	// Err says what is wrong, with key, UID, version and stage of the state
 	// that cannot be used.
 	Err *ObjectError
 	// Since is when the first such state came, with no good one after it.
 	Since time.Time
+	// TryErr is why the object could not be read again the last time, nil if it
+	// was read, or has not been yet.
+	TryErr error
 	// Tries is how often the object has been read again, and NextTry when it
 	// will be at the earliest. It is zero if the source has no Getter: then the
 	// next version of the object is the next try.
@@ -213,16 +217,18 @@ func (r *Reflector[T]) mendAll(ctx context.Context, getter Getter[T]) {
 			continue
 		}
 		reading, cancel := context.WithTimeout(ctx, mendTimeout)
+		reading, heard := r.traced(reading, func() {})
 		it, err := getter.Get(reading, key)
 		cancel()
-		if seconds, asked := apierrors.SuggestsClientDelay(err); asked {
-			sleep(ctx, time.Now().Add(time.Duration(seconds)*time.Second))
+		err = heard.in(err)
+		if pause, asked := retryAfter(err); asked {
+			sleep(ctx, time.Now().Add(pause))
 		}
 		if errors.Is(err, errors.ErrUnsupported) {
 			r.broken.giveUp()
 			return
 		}
-		r.broken.tried(key)
+		r.broken.tried(key, err)
 		r.mended(ctx, key, &it, err)
 	}
 }
@@ -244,11 +250,15 @@ func (b *broken) next(ctx context.Context) (key types.NamespacedName, at time.Ti
 	return key, first.NextTry, true
 }
 
-// tried puts the next try of an object off.
-func (b *broken) tried(key types.NamespacedName) {
+// tried notes how a try has ended, and puts the next one off.
+func (b *broken) tried(key types.NamespacedName, err error) {
+	if errors.Is(err, ErrNoObject) {
+		err = nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o := b.objects[key]; o != nil {
+		o.TryErr = err
 		o.Tries++
 		pause := min(minMend<<min(o.Tries, 8), maxMend)
 		o.NextTry = time.Now().Add(wait.Jitter(pause, 0.5))
@@ -287,7 +297,12 @@ func (r *Reflector[T]) mended(ctx context.Context, key types.NamespacedName, it 
 	if !ok || ahead > 0 || comparable && before < 0 {
 		return
 	}
-	if err = it.Err; err == nil {
+	err = it.Err
+	if err == nil && before == 0 && comparable && it.UID == known.Err.UID && errors.Is(known.Err, errUnaccounted) {
+		r.broken.remove(key) // what is held is the newest state
+		return
+	}
+	if err == nil {
 		err = r.transformed(it)
 	}
 	if err != nil {

@@ -24,8 +24,12 @@ type diff[T any] struct {
 	// seen holds each key that the state has: its place in kept, or notKept.
 	seen map[types.NamespacedName]int
 	kept row[T]
-	// stale counts the objects that were older than what is held.
-	stale int
+	// stale counts the objects that were older than what is held, and nameless
+	// those of which it could not be read which they are.
+	stale, nameless int
+	// spared are the keys that the state seems to lack, and that stay because
+	// each may be one of the nameless.
+	spared []types.NamespacedName
 }
 
 // notKept is the place of a key whose object stays as it is held.
@@ -151,10 +155,15 @@ func (d *diff[T]) part() []deltafifo.Delta[T] {
 // Nobody saw the deletes, so their versions are the lowest that are known to be
 // no lower than the true ones: that of the state, or of the object that has
 // taken the place.
+//
+// With nameless objects in the state, nobody knows what is missing: nothing is
+// deleted then, and spared has what may be gone.
 func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
 	var items []deltafifo.Delta[T]
 	for key := range d.known.Keys() {
-		if _, seen := d.seen[key]; !seen {
+		if _, seen := d.seen[key]; !seen && d.nameless > 0 {
+			d.spared = append(d.spared, key)
+		} else if !seen {
 			uid, _, _ := d.known.Lookup(key)
 			items = append(items, gone[T](key, uid, version))
 		}

@@ -41,7 +41,8 @@
 // A list after the first that changes more than Options.RelistBudget does not wait
 // for its end: its changes are pushed page by page, each time as a Replaced that
 // has the version of the state before, and the last one with the version of the
-// list. Between them the sink holds a mixture, and Status.Mixed says so.
+// list. Between them the sink holds a mixture, and Status.Mixed says so. A state
+// that may be older than what the sink holds is never pushed in parts.
 //
 // An event that was passed on before is dropped. So is an older state of an
 // object whose newer state was passed on.
@@ -63,14 +64,15 @@
 //
 // What did not work is remembered, for all reflectors of the resource that share a
 // [Ladder], and streaming is probed again after ten minutes, then after twice as
-// long each time. A server that was merely busy is streamed from the next time.
+// long each time; after one minute at first where it had worked and then broke off.
+// A server that was merely busy is streamed from the next time.
 //
 // A watch that ends is followed by a watch from the last version, whatever ended
 // it. Only what proves a gap leads to a new state: the version has expired (410),
 // the server does not reach it, the resource was away (404), or watch after watch
 // brings nothing although the server has moved on. A version that expires twice
-// before its watch brings anything is followed by a list in pages, after pauses
-// that grow.
+// before its watch brings anything is followed by a list in pages. Lists that
+// follow each other within ten seconds do so after pauses that grow.
 //
 // Where bookmarks have come about every minute, silence for Options.SilenceTimeout
 // ends the watch, and the next goes on from the last version. A watch that brings
@@ -80,10 +82,13 @@
 // of the server. If that is lower than ours, the server was restored; if not, the
 // watch goes on. Status counts Silences, SilentCloses and Proofs.
 //
-// The user of the client needs the verbs list and watch.
+// The user of the client needs the verbs list and watch. Without one of them the
+// reflector is in the state [Forbidden], and the error names it; where the server
+// streams, watch alone will do.
 //
 // Everything that failed is followed by a pause, from one back-off that grows
-// until a watch has been stable, and no shorter than the server asks (Retry-After).
+// until a watch has lived for ten seconds, and no shorter than the server asks
+// (Retry-After; see [KeepRetryAfter]).
 // A list may take as long as it needs while it advances, and ends when it stalls:
 // objects count as progress, and so do bytes where the source tells of them
 // ([SourceTrace]). Every other request has a deadline of our own beside the
@@ -119,6 +124,10 @@
 // again by its name as well: half a minute later, then ever more slowly, one
 // object a second at most. A state that is ahead of the watch is left to the
 // watch.
+//
+// Where not even a name can be read, nobody knows which object it is. A list with
+// such an object deletes nothing: what it seems to lack stays, and counts as broken.
+// Status.Unaccounted tells of such objects and events since the last list.
 //
 // # Shape and sharing
 //

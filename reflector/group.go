@@ -15,8 +15,11 @@ import (
 const (
 	// DefaultMaxLists is the number of states that a group reads at a time.
 	DefaultMaxLists = 16
-	// turnPatience is how long a state may bring nothing and keep its turn.
-	turnPatience = 5 * time.Second
+	// turnPatience is how long a state may bring nothing and keep its turn, and
+	// turnLength how long it may keep it at all. Most states are read within
+	// that; one that takes longer is slow because of its server or the network,
+	// and one more beside it makes little difference.
+	turnPatience, turnLength = 5 * time.Second, 30 * time.Second
 	// probeGap is the least time between two tries of a whole group while the
 	// server is away, and wakeGap the one between those it wakes when it is
 	// back.
@@ -27,8 +30,8 @@ const (
 // neither flood it nor wait long for it:
 //
 //   - Only so many read their whole state at a time. One that gets nothing for
-//     five seconds gives up its turn and reads on, so that a resource that does
-//     not answer holds up no other.
+//     five seconds, or has read for thirty, gives up its turn and reads on, so
+//     that a resource that does not answer, or trickles, holds up no other.
 //   - While the server is unreachable, they try once a second, all together, and
 //     whoever reaches it wakes the others, fifty in a second. Each is woken so
 //     once; if it fails again, its own pause counts before it can be woken again,
@@ -37,7 +40,7 @@ const (
 //
 // In both, those come first for which somebody waits (see Reflector.Want).
 //
-// A group has no goroutine. It is safe for use by several goroutines.
+// A group is made by NewGroup, and has no goroutine. It is safe for use by several goroutines.
 type Group struct {
 	maxLists int
 	// away is set while the last that was heard of the server is that it
@@ -133,17 +136,17 @@ func (g *Group) leave(t *turn) {
 	}
 }
 
-// watch gives the turn up while count does not grow.
+// watch gives the turn up when count does not grow, or when it has been long.
 func (t *turn) watch(count func() uint64) {
 	if t == nil {
 		return
 	}
-	last := count()
+	last, began := count(), time.Now()
 	t.group.mu.Lock()
 	defer t.group.mu.Unlock()
 	t.patience = time.AfterFunc(turnPatience, func() {
 		now := count()
-		if now == last {
+		if now == last || time.Since(began) >= turnLength {
 			t.done()
 			return
 		}

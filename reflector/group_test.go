@@ -328,3 +328,36 @@ func TestATurnThatHasEndedIsNotWatchedAnyMore(t *testing.T) {
 		}
 	})
 }
+
+func TestListsThatTrickleForEverHoldUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group := newGroup(t, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		trickle := func(ctx context.Context) {
+			for ctx.Err() == nil {
+				SourceTraceFrom(ctx).Read(1)
+				sleep(ctx, time.Now().Add(time.Second))
+			}
+		}
+		for range 6 {
+			slow := newRig(t, &script{onList: listed("10"), trickle: trickle}, Options[object]{Streaming: StreamingNever, Group: group})
+			running.Go(func() { _ = slow.Run(ctx) })
+		}
+		synctest.Wait()
+		good := newRig(t, &script{onList: listed("10")}, Options[object]{Streaming: StreamingNever, Group: group})
+		// Two of the six after each half minute, then it.
+		good.during(89*time.Second, func() {
+			if st := good.Status(); st.State != Listing || len(good.script.asked()) != 0 {
+				t.Errorf("it did not wait: %s", st)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if st := good.Status(); st.State != Watching {
+				t.Errorf("%s: %s", st, st.Reason)
+			}
+		})
+		cancel()
+		running.Wait()
+	})
+}

@@ -75,6 +75,17 @@ func TestTheFirstStateFallsFromStreamToPages(t *testing.T) {
 		streams: 1, after: 10 * time.Second, before: 10 * time.Second,
 		reason: "no initial-events bookmark", remembered: true,
 	}, {
+		name: "bookmarks are no progress",
+		onStream: func(int, metav1.ListOptions) ([]act, error) {
+			acts := []act{oneAdded}
+			for i := range 100 {
+				acts = append(acts, read(1).wait(5*time.Second), send(bookmark(fmt.Sprint(6+i))))
+			}
+			return acts, nil
+		},
+		streams: 1, after: 15 * time.Second, before: 15 * time.Second,
+		reason: "no initial-events bookmark", remembered: true,
+	}, {
 		name:     "the deadline is an option",
 		onStream: always(oneAdded),
 		opts:     Options[object]{StreamingTimeout: 3 * time.Second},
@@ -281,18 +292,21 @@ func TestAListThatExpiresUnderWayStartsAgainAndThenAsksForOnePage(t *testing.T) 
 }
 
 func TestPagesThatLeadNowhereAreAnError(t *testing.T) {
-	for name, next := range map[string]func(n int) string{
-		"the same token": func(int) string { return "c" },
-		"empty pages":    func(n int) string { return fmt.Sprint(n) },
+	for name, test := range map[string]struct {
+		next func(n int) string
+		says string
+	}{
+		"the same token": {func(int) string { return "c" }, "repeats a page"},
+		"empty pages":    {func(n int) string { return fmt.Sprint(n) }, "nothing new in it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{onList: func(n int, _ metav1.ListOptions) ([]Item[object], Page, error) {
-					return nil, Page{Version: "10", Continue: next(n)}, nil
+					return nil, Page{Version: "10", Continue: test.next(n)}, nil
 				}}
 				g := newRig(t, s, Options[object]{Streaming: StreamingNever})
 				g.during(700*time.Millisecond, func() {
-					if st := g.Status(); st.State != BackingOff || !strings.Contains(st.Explain(), "repeats a page") {
+					if st := g.Status(); st.State != BackingOff || !strings.Contains(st.Explain(), test.says) {
 						t.Errorf("status: %v", st)
 					}
 				})

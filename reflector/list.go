@@ -75,7 +75,7 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	}
 	source, empty := r.sparing(d), 0
 	for {
-		before := d.len()
+		before := d.len() + d.nameless
 		page, err := r.page(ctx, source, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
 		r.report.Objects = d.len()
 		if err != nil && opts.Continue != "" {
@@ -94,11 +94,14 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 		if page.Continue == "" {
 			return version, nil
 		}
-		if empty++; d.len() > before {
+		if empty++; d.len()+d.nameless > before {
 			empty = 0
 		}
-		if page.Continue == opts.Continue || empty > maxEmpty {
+		if page.Continue == opts.Continue {
 			return "", errSamePage
+		}
+		if empty > maxEmpty {
+			return "", errEmptyPages
 		}
 		opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = page.Continue, "", ""
 	}
@@ -114,7 +117,8 @@ func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.L
 	patience.watch(pageTimeout, func() { cancel(errPage) })
 	defer patience.rest()
 	began, waiting := time.Now(), true
-	page, err := source.List(r.traced(ctx, patience.touch), opts, func(it Item[T]) error {
+	reading, asked := r.traced(ctx, patience.touch)
+	page, err := source.List(reading, opts, func(it Item[T]) error {
 		if waiting {
 			r.waited(began)
 			waiting = false
@@ -133,5 +137,5 @@ func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.L
 	if err != nil && errors.Is(context.Cause(ctx), errPage) {
 		err = errPage
 	}
-	return page, err
+	return page, asked.in(err)
 }

@@ -39,9 +39,10 @@ func (r *Reflector[T]) open(
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.end(timeout+slack, errDeadline)
 	l.expect(wait, silence)
-	stream, err := source.Watch(r.traced(l.ctx, l.read), opts)
+	reading, asked := r.traced(l.ctx, l.read)
+	stream, err := source.Watch(reading, opts)
 	if err != nil {
-		err = l.cause(err)
+		err = asked.in(l.cause(err))
 		l.close()
 		return nil, err
 	}

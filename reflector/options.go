@@ -32,6 +32,8 @@ const (
 	// A watch asks for a life between these two, so that the watches of a
 	// fleet do not end together. client-go asks for the same.
 	minWatch, maxWatch = 5 * time.Minute, 10 * time.Minute
+	// mostWatch is the longest life that may be asked for.
+	mostWatch = 365 * 24 * time.Hour
 
 	// streamTimeout is the least that is asked for a streaming list. The server
 	// must not end one that is slow; once it is read, our own deadline gives it
@@ -94,7 +96,7 @@ type Options[T any] struct {
 	MinimumResourceVersion string
 	// SilenceTimeout is how long a watch may be silent once bookmarks have come
 	// about every minute, before another is opened in its place. 0 means
-	// DefaultSilenceTimeout.
+	// DefaultSilenceTimeout; less than a second is an error.
 	SilenceTimeout time.Duration
 	// RelistBudget is the number of changes that a list after the first may
 	// collect before it has come to its end. With more it pushes them as they
@@ -105,7 +107,7 @@ type Options[T any] struct {
 	RelistBudget int
 	// WatchTimeout is the life that is asked for a watch, in whole seconds.
 	// The reflector itself ends a watch half a minute later. 0 means five to
-	// ten minutes, at random.
+	// ten minutes, at random; more than a year is an error.
 	WatchTimeout time.Duration
 	// Backoff paces all tries that follow a failure, whatever failed. It is
 	// reset by a stable watch: one that lasts for ten seconds. Steps 0 means no
@@ -156,14 +158,17 @@ func (o Options[T]) check() (Options[T], error) {
 			return o, fmt.Errorf("%w minimum resource version %q for %s: must be a number", ErrInvalid, o.MinimumResourceVersion, o.Name)
 		}
 	}
-	if o.SilenceTimeout < 0 {
-		return o, fmt.Errorf("%w silence timeout %v for %s", ErrInvalid, o.SilenceTimeout, o.Name)
+	if o.SilenceTimeout != 0 && o.SilenceTimeout < time.Second {
+		return o, fmt.Errorf("%w silence timeout %v for %s: must be at least 1s", ErrInvalid, o.SilenceTimeout, o.Name)
 	}
 	if o.SilenceTimeout == 0 {
 		o.SilenceTimeout = DefaultSilenceTimeout
 	}
-	if o.WatchTimeout < 0 || o.WatchTimeout%time.Second != 0 {
-		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds", ErrInvalid, o.WatchTimeout, o.Name)
+	if o.WatchTimeout < 0 || o.WatchTimeout%time.Second != 0 || o.WatchTimeout > mostWatch {
+		return o, fmt.Errorf("%w watch timeout %v for %s: must be whole seconds, up to %v", ErrInvalid, o.WatchTimeout, o.Name, mostWatch)
+	}
+	if o.Group != nil && o.Group.maxLists == 0 {
+		return o, fmt.Errorf("%w group for %s: make it with NewGroup", ErrInvalid, o.Name)
 	}
 	return o, nil
 }

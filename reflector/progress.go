@@ -60,13 +60,14 @@ func (r *Reflector[T]) received(n int) {
 }
 
 // traced returns a context in which the source tells of the bytes it reads; each
-// time, read is called.
-func (r *Reflector[T]) traced(ctx context.Context, read func()) context.Context {
-	return WithSourceTrace(ctx, &SourceTrace{Read: func(n int) {
+// time, read is called. asked has what the server has asked for beside its answer.
+func (r *Reflector[T]) traced(ctx context.Context, read func()) (traced context.Context, asked *heard) {
+	asked = &heard{}
+	return WithSourceTrace(ctx, &SourceTrace{RetryAfter: asked.tell, Read: func(n int) {
 		r.progress.bytes.Add(uint64(n))
 		r.hear()
 		read()
-	}})
+	}}), asked
 }
 
 // beginReport begins the report of a list.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"heliograph.example/deltafifo"
 )
 
@@ -65,6 +67,11 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 		d.stays(it)
 		return
 	}
+	if r.isNameless(it) {
+		d.nameless++
+		r.reject(ctx, it, it.Err)
+		return
+	}
 	// An object that is held as it is needs no other copy, good or not.
 	if !d.wants(it) {
 		return
@@ -78,7 +85,7 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 		}
 	}
 	// What is held stays, if it is an older state of the same object.
-	if uid, _, held := d.known.Lookup(it.Key); it.Key.Name != "" && (!held || it.UID == "" || uid == it.UID) {
+	if uid, _, held := d.known.Lookup(it.Key); !held || it.UID == "" || uid == it.UID {
 		d.mark(it.Key)
 	}
 	r.reject(ctx, it, err)
@@ -87,12 +94,13 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 // publish pushes the changes that lead to a complete state.
 func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) error {
 	replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: version, Items: d.finish(r.pushed(version))}
-	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
-		return r.sinkError(err)
-	}
 	before := r.highest()
 	if order, ok := compareVersions(version, before); ok && order < 0 {
+		// Before the push: a sink that applies it may look.
 		r.update(func(s *Status) { s.Epoch++ })
+	}
+	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
+		return r.sinkError(err)
 	}
 	r.version, r.mixed, r.mustList, r.doubt, r.published = version, "", false, false, true
 	if !hasVersion(version) {
@@ -109,7 +117,9 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.update(func(s *Status) {
 		s.Version, s.Synced, s.Objects, s.LastList, s.Mixed = r.version, true, d.len(), r.report, false
 		s.Stale += uint64(d.stale)
+		s.Unaccounted = uint64(d.nameless)
 	})
+	r.spare(d)
 	r.reachedState(before)
 	r.absence = absence{}
 	r.broken.listed()
@@ -117,6 +127,39 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.follow(true)
 	r.mend()
 	return nil
+}
+
+// spare marks what stays although the state seems to lack it. Where objects can be
+// read by their names, that will tell; where not, the next state without nameless
+// objects does.
+func (r *Reflector[T]) spare(d *diff[T]) {
+	for _, key := range d.spared {
+		uid, version, _ := d.known.Lookup(key)
+		r.broken.add(&ObjectError{
+			Resource: r.opts.Name, Key: key, UID: uid, Version: version, Stage: StageDecode, Err: errUnaccounted,
+		})
+	}
+	for key := range d.seen {
+		if r.namespaced = r.namespaced || key.Namespace != ""; r.namespaced {
+			break
+		}
+	}
+}
+
+// isNameless reports whether nobody can tell which object it is: its name could not
+// be read, or its namespace. it has no key from then on.
+func (r *Reflector[T]) isNameless(it *Item[T]) bool {
+	switch {
+	case it.Err == nil:
+		return false
+	case it.Key.Name == "":
+	case it.Key.Namespace == "" && r.namespaced:
+		it.Err = fmt.Errorf("the namespace of %q cannot be read: %w", it.Key.Name, it.Err)
+	default:
+		return false
+	}
+	it.Key = types.NamespacedName{}
+	return true
 }
 
 // toWatch goes on from a state that was published.

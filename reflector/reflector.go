@@ -49,8 +49,9 @@ type Reflector[T any] struct {
 	// brought anything.
 	expired int
 	silence silence
-	// published is set once a state was published.
-	published bool
+	// published is set once a state was published, and namespaced once one had an
+	// object in a namespace.
+	published, namespaced bool
 
 	// report is that of the list in hand, and bytesBefore the bytes that had
 	// come before it.

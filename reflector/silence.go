@@ -140,9 +140,8 @@ func (r *Reflector[T]) prove(ctx context.Context) transition {
 		s.regular = false
 	case s.rows >= s.limit:
 		s.relist, s.regular = true, false
-		r.mustList, r.why = true, fmt.Sprintf("%d watches were silent from version %s, while the server has come to %s",
-			s.rows, r.version, page.Version)
-		return transition{to: Starting, reason: r.why, err: errStale, restart: true}
+		return r.relist(fmt.Sprintf("%d watches were silent from version %s, while the server has come to %s",
+			s.rows, r.version, page.Version), errStale)
 	default:
 		s.away = false
 	}

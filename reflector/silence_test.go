@@ -227,3 +227,20 @@ func TestTheRenewalOfAStreamIsNoReasonForDoubt(t *testing.T) {
 		g.during(10*time.Minute, func() { wantLines(t, "asked", s.asked(), "STREAM()", "WATCH(10)") })
 	})
 }
+
+func TestWatchesThatAreSilentWhileTheServerMovesDoNotCostAListEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := 10
+		s := &script{onWatch: always(eof().wait(time.Second)), onList: func(int, metav1.ListOptions) ([]Item[object], Page, error) {
+			at++
+			return []Item[object]{obj("a", "u1", fmt.Sprint(at))}, Page{Version: fmt.Sprint(at)}, nil
+		}, onProof: func(int) (string, error) { return fmt.Sprint(at + 1), nil }}
+		g := newRig(t, s, Options[object]{Streaming: StreamingNever})
+		g.during(10*time.Minute, func() {
+			lists := s.asked("LIST")
+			if last := lists[len(lists)-1].at - lists[len(lists)-2].at; len(lists) > 30 || last < 20*time.Second {
+				t.Errorf("%d lists, the last after %v", len(lists), last)
+			}
+		})
+	})
+}

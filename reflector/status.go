@@ -55,7 +55,7 @@ type Status struct {
 
 	// Epoch counts how often the server was found to have gone back in time, as
 	// one does that was restored from a backup. Versions of different epochs do
-	// not compare.
+	// not compare. It counts before the sink gets the older state.
 	Epoch uint64
 
 	// Received counts the objects that came, in lists and events, and Bytes the
@@ -78,6 +78,11 @@ type Status struct {
 	// Broken is the number of objects whose newest state could not be used;
 	// see Reflector.Broken.
 	Broken int
+	// Unaccounted counts the objects in the last complete state, and in events
+	// after it, of which not even the name could be read. While it is not zero,
+	// what is held may have an older state of any object, and what the complete
+	// state seemed to lack was kept, as Broken.
+	Unaccounted uint64
 
 	// Sharing tells how much objects have in common. It is zero where the source
 	// shares nothing.

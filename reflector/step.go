@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // run goes from state to state until the end of ctx, of the sink, or, if only
@@ -121,7 +119,7 @@ func (r *Reflector[T]) failed(retry State, reason string, err error) transition 
 // failedFor is failed with a pause that is known.
 func (r *Reflector[T]) failedFor(pause time.Duration, retry State, reason string, err error) transition {
 	t := transition{to: BackingOff, reason: reason, err: err, failed: true, retry: retry, pause: pause}
-	if _, asked := apierrors.SuggestsClientDelay(err); !asked && r.isAway(err) {
+	if _, asked := retryAfter(err); !asked && r.isAway(err) {
 		r.opts.Group.lost()
 	}
 	class := classify(err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -78,8 +77,13 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 					r.report.Objects = d.len()
 					return event.Version, nil
 				}
-			case deltafifo.Deleted:
+				// A server that knows of initial events sends none before.
 				settled = true
+			case deltafifo.Deleted:
+				if settled = true; r.isNameless(&event.Item) {
+					d.nameless++
+					r.reject(ctx, &event.Item, event.Err)
+				}
 				d.forget(event.Key)
 				r.broken.unmet(event.Key)
 			default:
@@ -153,7 +157,7 @@ func (r *Reflector[T]) streamEnded(err error) transition {
 func (r *Reflector[T]) fall(err error, hold time.Duration) transition {
 	r.ladder.fall(err.Error(), hold)
 	reason := "streaming: " + err.Error()
-	if _, asked := apierrors.SuggestsClientDelay(err); asked && classify(err) != ClassTooLarge {
+	if _, asked := retryAfter(err); asked && classify(err) != ClassTooLarge {
 		return r.failed(Listing, reason, err)
 	}
 	return transition{to: Listing, reason: reason, err: err, failed: true}

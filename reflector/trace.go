@@ -1,6 +1,9 @@
 package reflector
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // SourceTrace is a set of hooks that a [Source] runs while it reads, as those of
 // net/http/httptrace are run by a client. A reflector puts one into the context
@@ -14,6 +17,9 @@ type SourceTrace struct {
 	// read from the server, as they came over the wire if the source can tell,
 	// and decompressed if not.
 	Read func(n int)
+	// RetryAfter is called when the server has refused, and has said in the header
+	// of its answer how long to wait; see KeepRetryAfter.
+	RetryAfter func(wait time.Duration)
 }
 
 type sourceTraceKey struct{}

@@ -45,7 +45,7 @@ func (r *Reflector[T]) reject(ctx context.Context, it *Item[T], err error) {
 	if errors.As(err, &problem) {
 		// The source knows the resource, the user's name for it is better.
 		named := *problem
-		named.Resource = r.opts.Name
+		named.Resource, named.Key = r.opts.Name, it.Key
 		problem = &named
 	} else {
 		problem = &ObjectError{

@@ -139,7 +139,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 // settle tells a replay of a streaming list from an object that it is missing
 // because a frame came after the end. The error is one of the sink.
 func (r *Reflector[T]) settle(ctx context.Context, event *Event[T]) (verdict, error) {
-	if event.Type == deltafifo.Deleted {
+	if event.Type == deltafifo.Deleted || event.Key.Name == "" {
 		return replayed, nil
 	}
 	known, err := r.sink.Known(ctx)
@@ -170,6 +170,9 @@ func (r *Reflector[T]) reuse(deltas []deltafifo.Delta[T]) {
 // delta is what one event changes. ok is false if that is nothing, because the
 // object cannot be used and what is held stays.
 func (r *Reflector[T]) delta(ctx context.Context, event *Event[T]) (delta deltafifo.Delta[T], ok bool) {
+	if r.isNameless(&event.Item) {
+		r.update(func(s *Status) { s.Unaccounted++ })
+	}
 	delta = deltafifo.Delta[T]{Type: event.Type, Key: event.Key, UID: event.UID, Version: r.pushed(event.Version)}
 	err := event.Err
 	if err == nil {
