@@ -168,7 +168,8 @@ func drain(q queue, n int) error {
 func queueRounds(j job, goroutines int) int { return 4 * j.Pods / goroutines }
 
 // rounds lets goroutines add a key, get one, perhaps another's, and be done with
-// it. A tenth goes before, to warm up.
+// it. No key comes twice: one that is added while it waits would be merged, and
+// a Get would wait for ever. A tenth goes before, to warm up.
 func (r *opRun) rounds(ctx context.Context, j job, goroutines int) {
 	q, err := newQueue(ctx, j.Side)
 	if err != nil {
@@ -176,28 +177,33 @@ func (r *opRun) rounds(ctx context.Context, j job, goroutines int) {
 		return
 	}
 	defer q.close()
+	each := queueRounds(j, goroutines)
+	warm := each / 10
 	keys := make([][]types.NamespacedName, goroutines)
 	for g := range keys {
-		keys[g] = queueKeys(g, 1000)
+		keys[g] = queueKeys(g, warm+each)
 	}
-	each := queueRounds(j, goroutines)
-	run := func(rounds int) error {
+	run := func(from, to int) error {
 		var group sync.WaitGroup
 		errs := make([]error, goroutines)
 		for g := range goroutines {
-			group.Go(func() {
-				for n := 0; n < rounds && errs[g] == nil; n++ {
-					q.add(keys[g][n%len(keys[g])])
-					var key types.NamespacedName
-					if key, errs[g] = q.get(); errs[g] == nil {
-						q.done(key)
-					}
-				}
-			})
+			group.Go(func() { errs[g] = addGetDone(q, keys[g][from:to]) })
 		}
 		group.Wait()
 		return errors.Join(errs...)
 	}
-	r.err = errors.Join(r.err, run(each/10))
-	r.measure(strconv.Itoa(goroutines), each*goroutines, func() error { return run(each) })
+	r.err = errors.Join(r.err, run(0, warm))
+	r.measure(strconv.Itoa(goroutines), each*goroutines, func() error { return run(warm, warm+each) })
+}
+
+func addGetDone(q queue, keys []types.NamespacedName) error {
+	for _, key := range keys {
+		q.add(key)
+		got, err := q.get()
+		if err != nil {
+			return err
+		}
+		q.done(got)
+	}
+	return nil
 }
