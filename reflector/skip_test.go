@@ -3,6 +3,7 @@ package reflector
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"heliograph.example/deltafifo"
+	"heliograph.example/internal/wire"
 )
 
 // skipping is a source that need not decode what its reader has.
@@ -271,5 +273,67 @@ func streamSkipping[T Object](t *testing.T, source Source[T], held func(types.Na
 			}
 			got = append(got, shown(e.Item))
 		}
+	}
+}
+
+func TestSkippingAnObjectAllocatesItsNameOnly(t *testing.T) {
+	p := pod("a", "5")
+	p.UID, p.Spec.Containers = "u1", []corev1.Container{{Name: "c"}}
+	s := &skip{held: func(types.NamespacedName) (types.UID, string, bool) { return "u1", "5", true }}
+	for _, e := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		raw, err := p.Marshal()
+		if e == wire.JSON {
+			raw, err = json.Marshal(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			if it, unchanged := skipped[*corev1.Pod](s, e, wire.Item{Raw: raw}, nil); !unchanged || it.Key != key("a") {
+				t.Fatalf("%v: %+v", e, it)
+			}
+		}); n > 1 {
+			t.Errorf("%v: %v allocations", e, n)
+		}
+	}
+}
+
+// BenchmarkListAgain lists 500 pods, none of which have changed, with and without a
+// look at what is held.
+func BenchmarkListAgain(b *testing.B) {
+	const pods = 500
+	var list bytes.Buffer
+	for i := range pods {
+		p := pod(fmt.Sprint("pod-", i), "5")
+		p.UID = types.UID(fmt.Sprint("uid-of-", i))
+		for range 4 {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: p.Name, Image: p.Name, Env: []corev1.EnvVar{{Name: "A", Value: p.Name}}})
+		}
+		raw, err := p.Marshal()
+		if err != nil {
+			b.Fatal(err)
+		}
+		list.Write(pbField(2, raw))
+	}
+	source := saying[*corev1.Pod](b, string(pbObject("PodList", list.Bytes())))
+	held := make(map[types.NamespacedName]types.UID, pods)
+	for i := range pods {
+		held[key(fmt.Sprint("pod-", i))] = types.UID(fmt.Sprint("uid-of-", i))
+	}
+	skipper := source.(Skipper[*corev1.Pod]).Skipping(func(key types.NamespacedName) (types.UID, string, bool) {
+		uid, ok := held[key]
+		return uid, "5", ok
+	})
+	for name, source := range map[string]Source[*corev1.Pod]{"decoded": source, "skipped": skipper} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				if _, err := source.List(b.Context(), metav1.ListOptions{}, func(it Item[*corev1.Pod]) error { n++; return it.Err }); err != nil || n != pods {
+					b.Fatal(n, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pods), "ns/object")
+		})
 	}
 }

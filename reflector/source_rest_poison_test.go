@@ -49,9 +49,9 @@ type noted struct {
 func (n *noted) Close() error { n.answers.closed.Add(1); return n.ReadCloser.Close() }
 
 // answering returns a source of what a server answers.
-func answering[T Object](t *testing.T, a *answers) Source[T] {
+func answering[T Object](t testing.TB, a *answers) Source[T] {
 	t.Helper()
-	client, err := rest.RESTClientForConfigAndClient(&rest.Config{Host: "http://nowhere", APIPath: "/api", ContentConfig: rest.ContentConfig{
+	client, err := rest.RESTClientForConfigAndClient(&rest.Config{Host: "http://nowhere", APIPath: "/api", QPS: -1, ContentConfig: rest.ContentConfig{
 		GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}}, &http.Client{Transport: a})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func answering[T Object](t *testing.T, a *answers) Source[T] {
 	return source
 }
 
-func saying[T Object](t *testing.T, body string) Source[T] {
+func saying[T Object](t testing.TB, body string) Source[T] {
 	t.Helper()
 	return answering[T](t, &answers{body: func() io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }})
 }
