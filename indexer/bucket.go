@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // bucket has the entries that an index lists under one value. It has at least
 // those which any version that a reader may need is listed under; the postings of
-// the version decide. Entries do not move within a bucket.
+// the version decide. Entries do not move within a bucket until it shrinks.
 type bucket[T any] struct {
 	index *index[T]
 	value string
@@ -87,6 +87,36 @@ func (b *bucket[T]) remove(place uint32) {
 		b.holes = new([]uint32)
 	}
 	*b.holes = append(*b.holes, place)
+	if rest := b.rest.Load(); rest != nil && len(*rest) > smallBucket && b.live.Load() > 0 && int(b.live.Load())*4 < len(*rest) {
+		b.shrink()
+	}
+}
+
+// smallBucket is the number of places that a bucket keeps whatever it has: where
+// objects go to and fro, it would be made anew each time.
+const smallBucket = 127
+
+// shrink moves the entries together, and gives back most of the places that are
+// free. Nobody may be writing. Entries keep their order and place 0 its own, so that
+// a reader who is between looking at the size and at the places misses none.
+func (b *bucket[T]) shrink() {
+	have := *b.rest.Load()
+	rest := make([]atomic.Pointer[entry[T]], 2*b.live.Load())
+	size := uint32(1)
+	for i := range have {
+		if e := have[i].Load(); e != nil {
+			rest[size-1].Store(e)
+			e.move(b, size)
+			size++
+		}
+	}
+	b.holes = nil
+	if b.first.Load() == nil {
+		b.holes = &[]uint32{0}
+	}
+	b.index.room.Add(int64(len(rest) - len(have)))
+	b.rest.Store(&rest)
+	b.size.Store(size)
 }
 
 // places returns the first place and the others, with holes.

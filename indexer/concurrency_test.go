@@ -292,3 +292,45 @@ func addWhileUsed(t *testing.T, s store) {
 		}
 	}
 }
+
+// All but a few objects leave a value and come back, each time in one transaction:
+// whoever reads finds the few, or all.
+func TestReadersMissNothingWhileABucketShrinksAndGrows(t *testing.T) {
+	const all, few = 400, 5
+	s := makeStore(t, newIndexer, things)
+	recolor := func(from int, color string) {
+		s.Update(func(tx Tx[*thing]) {
+			for i := from; i < all; i++ {
+				if err := tx.Put(entryOf(fmt.Sprint(i), &thing{id: i, color: color})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	recolor(0, "red")
+	var readers sync.WaitGroup
+	var done atomic.Bool
+	for range 2 {
+		readers.Go(func() {
+			for !done.Load() && !t.Failed() {
+				objs, err := s.ByIndex("color", "red")
+				seq, seqErr := s.AllByIndex("color", "red")
+				if err != nil || seqErr != nil {
+					t.Error(err, seqErr)
+					return
+				}
+				looped := len(slices.Collect(seq))
+				if n := len(objs); n != all && n != few || looped != all && looped != few {
+					t.Errorf("%d and %d objects are red, want %d or %d", n, looped, all, few)
+				}
+			}
+		})
+	}
+	for range 200 {
+		recolor(few, "blue")
+		recolor(few, "red")
+	}
+	done.Store(true)
+	readers.Wait()
+	wantSound(t, s)
+}

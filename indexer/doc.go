@@ -88,9 +88,8 @@
 // Beside the object and its namespace, an object takes some 190 bytes, 220 if its
 // name is longer than 32, and for each value in an index 24 more. A value takes
 // about 100 bytes and its text, of which nothing is shared if it is unique, and 20
-// more if its index is ordered. A table that has become too large for what is in it
-// is made anew; a bucket keeps its largest size until it is empty. [Indexer.Stats]
-// has estimates.
+// more if its index is ordered. What has become too large for what is in it is
+// made anew. [Indexer.Stats] has estimates.
 //
 // A copy of the name lies beside the entry, and objects that are pointers are in it
 // twice: Get then looks at two places of memory, and queries of an index at one for

@@ -2,6 +2,8 @@ package indexer
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -226,5 +228,83 @@ func TestStatsCountWhatIsThere(t *testing.T) {
 		if left := got.Indexes[i].Bytes - empty.Indexes[i].Bytes; left > 2*1001*2*8 {
 			t.Errorf("index %s still takes %d bytes", got.Indexes[i].Name, left)
 		}
+	}
+}
+
+func TestTheEstimateOfBytesIsNearTheHeap(t *testing.T) {
+	const objects = 20_000
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	entries := make([]Entry[*thing], objects)
+	for i := range entries {
+		entries[i] = entryOf(fmt.Sprintf("frontend-7d9c5b8f6b-%05x", i), &thing{color: fmt.Sprint(i % 200), values: []string{fmt.Sprint(i / 3), "all"}})
+	}
+	before := heap()
+	s := makeStore(t, newIndexer, things)
+	for batch := range slices.Chunk(entries, 100) {
+		s.Update(func(tx Tx[*thing]) {
+			for _, e := range batch {
+				if err := tx.Put(e); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	took := heap() - before
+	if got := stats(s).Bytes; float64(got) < 0.75*float64(took) || float64(got) > 1.25*float64(took) {
+		t.Errorf("the estimate is %d bytes, the heap grew by %d", got, took)
+	}
+	t.Logf("%d bytes an object, estimated %d", took/objects, stats(s).Bytes/objects)
+	runtime.KeepAlive(entries)
+}
+
+// A value that nearly all objects leave gives back its memory, also while somebody
+// still sees them under it.
+func TestABucketShrinksWithWhatItLists(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	c := s.(*Indexer[*thing]).core
+	recolor := func(from, to int, color string) {
+		s.Update(func(tx Tx[*thing]) {
+			for i := from; i < to; i++ {
+				if err := tx.Put(entryOf(fmt.Sprint(i), &thing{id: i, color: color})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wantSound(t, s)
+	}
+	color, err := c.state.Load().named("color")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recolor(0, 1000, "red")
+	held := s.Snapshot()
+	for i := range 99 {
+		recolor(i*10, i*10+10, "blue")
+	}
+	if red, err := held.ByIndex("color", "red"); err != nil || len(red) != 1000 {
+		t.Errorf("the snapshot has %d red ones, %v", len(red), err)
+	}
+	held.Close()
+	wantSound(t, s)
+	if n := len(*color.bucket("red").rest.Load()); n > smallBucket {
+		t.Errorf("there are %d places for 10 entries", n)
+	}
+	red, err := s.ByIndex("color", "red")
+	if want := []int{990, 991, 992, 993, 994, 995, 996, 997, 998, 999}; err != nil || !slices.Equal(ids(red), want) {
+		t.Errorf("red are %v, %v; want %v", ids(red), err, want)
+	}
+	recolor(0, 990, "red")
+	for i := range 990 {
+		remove(s, fmt.Sprint(i))
+	}
+	wantSound(t, s)
+	if n := len(*color.bucket("red").rest.Load()); n > smallBucket {
+		t.Errorf("after the deletes there are %d places for 10 entries", n)
 	}
 }

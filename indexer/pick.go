@@ -142,8 +142,8 @@ func (o *offer[T]) once(b *bucket[T], yield func(*entry[T], *version[T]) bool) f
 		return yield
 	}
 	return func(e *entry[T], v *version[T]) bool {
-		for _, p := range v.postings {
-			if p.bucket.index == o.index && p.bucket.value < b.value && o.contains(p.bucket.value) {
+		for i := range v.postings {
+			if of := v.postings[i].bucket; of.index == o.index && of.value < b.value && o.contains(of.value) {
 				return true
 			}
 		}

@@ -117,8 +117,8 @@ func (c *condition[T]) holds(v *version[T]) bool {
 	case termEqual:
 		return find(v.postings, c.bucket) >= 0
 	case termRange:
-		for _, p := range v.postings {
-			if p.bucket.index == c.index && c.contains(p.bucket.value) {
+		for i := range v.postings {
+			if b := v.postings[i].bucket; b.index == c.index && c.contains(b.value) {
 				return true
 			}
 		}

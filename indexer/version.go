@@ -80,7 +80,7 @@ type version[T any] struct {
 type posting[T any] struct {
 	bucket *bucket[T]
 	// place is where the bucket has the entry. Only writers look at it; it is
-	// set when a transaction commits.
+	// set when a transaction commits, and again when the bucket shrinks.
 	place uint32
 }
 
@@ -159,6 +159,15 @@ func (v *version[T]) lists(b *bucket[T]) (place uint32, found bool) {
 		}
 	}
 	return 0, false
+}
+
+// move tells all versions of a key of its new place in a bucket.
+func (e *entry[T]) move(b *bucket[T], place uint32) {
+	for v := e.head.Load(); v != nil; v = v.prev.Load() {
+		if i := find(v.postings, b); i >= 0 {
+			v.postings[i].place = place
+		}
+	}
 }
 
 // find returns the place of a bucket in postings, or -1.

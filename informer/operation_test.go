@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"heliograph.example/indexer"
 	"heliograph.example/informer"
 	"heliograph.example/reflector"
 )
@@ -29,7 +30,7 @@ func TestTheGuideToOperationNamesEverything(t *testing.T) {
 		}
 	}
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[informer.Status](), reflect.TypeFor[informer.HandlerStatus](), reflect.TypeFor[reflector.Status](),
+		reflect.TypeFor[informer.Status](), reflect.TypeFor[informer.HandlerStatus](), reflect.TypeFor[indexer.Stats](), reflect.TypeFor[indexer.IndexStats](), reflect.TypeFor[reflector.Status](),
 	} {
 		for _, field := range reflect.VisibleFields(of) {
 			expect("field of "+of.String(), field.Name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"heliograph.example/deltafifo"
+	"heliograph.example/indexer"
 	"heliograph.example/reflector"
 )
 
@@ -17,6 +18,9 @@ type Status struct {
 	Synced bool
 	// Objects is the number of objects in the store.
 	Objects int
+	// Store says what the store takes beside the objects, index by index, and what
+	// it keeps for snapshots. Bytes are estimates.
+	Store indexer.Stats
 	// Version is the newest resource version that the store stands for.
 	Version string
 	// Reader is the state of the reader of the server.
@@ -66,6 +70,7 @@ func (i *Informer[T]) Status() Status {
 		Running:      running,
 		Synced:       isClosed(i.synced),
 		Objects:      i.store.Len(),
+		Store:        i.store.Stats(),
 		Version:      i.store.Version(),
 		Reader:       i.reflector.Status(),
 		Handlers:     i.processor.statuses(),
