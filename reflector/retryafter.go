@@ -50,8 +50,8 @@ func (h *heard) in(err error) error {
 // KeepRetryAfter returns a transport over next that lets a reflector honour the
 // header Retry-After of an answer with 429 or 5xx. The REST client of client-go
 // drops the header where the body of the answer is a Status: then only
-// details.retryAfterSeconds counts, which kube-apiserver always sets, and a proxy
-// or another server may not. The informers of a factory have this transport; for a
+// details.retryAfterSeconds counts, which kube-apiserver sets where it sets the
+// header, and a proxy or another server may not. The informers of a factory have this transport; for a
 // client of your own, give it to its config:
 //
 //	config.Wrap(reflector.KeepRetryAfter)
