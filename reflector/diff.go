@@ -27,9 +27,15 @@ type diff[T any] struct {
 	// stale counts the objects that were older than what is held, and nameless
 	// those of which it could not be read which they are.
 	stale, nameless int
-	// spared are the keys that the state seems to lack, and that stay because
-	// each may be one of the nameless.
-	spared []types.NamespacedName
+	// spared are the objects that the state seems to lack, and that stay as they
+	// are held because each may be one of the nameless.
+	spared []spared
+}
+
+type spared struct {
+	key     types.NamespacedName
+	uid     types.UID
+	version string
 }
 
 // notKept is the place of a key whose object stays as it is held.
@@ -161,12 +167,15 @@ func (d *diff[T]) part() []deltafifo.Delta[T] {
 func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
 	var items []deltafifo.Delta[T]
 	for key := range d.known.Keys() {
-		if _, seen := d.seen[key]; !seen && d.nameless > 0 {
-			d.spared = append(d.spared, key)
-		} else if !seen {
-			uid, _, _ := d.known.Lookup(key)
-			items = append(items, gone[T](key, uid, version))
+		if _, seen := d.seen[key]; seen {
+			continue
 		}
+		uid, held, _ := d.known.Lookup(key)
+		if d.nameless > 0 {
+			d.spared = append(d.spared, spared{key, uid, held})
+			continue
+		}
+		items = append(items, gone[T](key, uid, version))
 	}
 	return d.changes(items)
 }

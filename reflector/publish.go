@@ -133,10 +133,9 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 // read by their names, that will tell; where not, the next state without nameless
 // objects does.
 func (r *Reflector[T]) spare(d *diff[T]) {
-	for _, key := range d.spared {
-		uid, version, _ := d.known.Lookup(key)
+	for _, s := range d.spared {
 		r.broken.add(&ObjectError{
-			Resource: r.opts.Name, Key: key, UID: uid, Version: version, Stage: StageDecode, Err: errUnaccounted,
+			Resource: r.opts.Name, Key: s.key, UID: s.uid, Version: s.version, Stage: StageDecode, Err: errUnaccounted,
 		})
 	}
 	for key := range d.seen {
