@@ -24,8 +24,8 @@ type AddOptions struct {
 	KeepBackoff bool
 }
 
-// Add makes a key ready. A key that is ready already stays where it is; one
-// that is delayed becomes ready now; one that is running or held becomes ready
+// Add makes a key ready, with priority 0. A key that is ready already stays where
+// it is unless its priority is lower; one that is delayed becomes ready now; one that is running or held becomes ready
 // when it is let go. After Drain or Close, Add does nothing and returns
 // ErrClosed.
 func (q *Queue[K]) Add(key K) error { return q.AddWith(key, AddOptions{}) }

@@ -84,6 +84,26 @@ func TestABatchIsWhatIsReady(t *testing.T) {
 			t.Errorf("got %q", all)
 		}
 	})
+	bubble(t, "and wakes others for what comes together", func(t *testing.T) {
+		q := newQueue(t, Options[string]{})
+		for _, key := range []string{"a", "b", "c"} {
+			addAfter(t, q, key, time.Second)
+		}
+		got := make(chan string, 3)
+		for range cap(got) {
+			go func() {
+				keys, err := q.GetBatch(context.Background(), 1)
+				if err != nil || len(keys) != 1 {
+					t.Errorf("%q, %v", keys, err)
+				}
+				got <- keys[0]
+			}()
+		}
+		all := []string{<-got, <-got, <-got} // or all sleep for ever
+		if slices.Sort(all); !slices.Equal(all, []string{"a", "b", "c"}) {
+			t.Errorf("got %q", all)
+		}
+	})
 	t.Run("and nothing for bad arguments", func(t *testing.T) {
 		q := newQueue(t, Options[string]{})
 		add(t, q, "a")

@@ -42,8 +42,8 @@ func (q *Queue[K]) GetBatch(ctx context.Context, n int) ([]K, error) {
 	if q.observer != nil {
 		waits = append(make([]time.Duration, 0, room), waited)
 	}
-	for len(keys) < n {
-		it, waited := q.take()
+	for now := it.since; len(keys) < n; {
+		it, waited := q.takeAt(now)
 		if it == nil {
 			break
 		}
@@ -102,10 +102,13 @@ func (q *Queue[K]) giveUp(err error) error {
 // nil if there is none, or if the pace forbids it for now.
 func (q *Queue[K]) take() (it *item[K], waited time.Duration) {
 	if q.ready.len == 0 {
-		return nil, 0
+		return nil, 0 // and the clock is not asked
 	}
-	now := q.now()
-	if !q.pace(now) {
+	return q.takeAt(q.now())
+}
+
+func (q *Queue[K]) takeAt(now time.Duration) (it *item[K], waited time.Duration) {
+	if q.ready.len == 0 || !q.pace(now) {
 		return nil, 0
 	}
 	it = q.ready.take()

@@ -157,6 +157,24 @@ func TestAHoldEndsByItsLimit(t *testing.T) {
 	})
 }
 
+func TestACallbackThatBlocksHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options[string]{})
+		block := make(chan struct{})
+		add(t, q, "a", "b")
+		if _, err := q.Hold("a", Hold{Reason: "r", Limit: time.Second, Expired: func() { <-block }}); err != nil {
+			t.Fatal(err)
+		}
+		holdKey(t, q, "b", 2*time.Second)
+		for _, want := range []string{"a", "b"} {
+			if key, err := q.Get(t.Context()); key != want || err != nil {
+				t.Errorf("%v, %v, want %s", key, err, want)
+			}
+		}
+		close(block)
+	})
+}
+
 func TestAReleaseEndsItsOwnHoldOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, Options[string]{})
