@@ -26,6 +26,9 @@ type FactoryOptions struct {
 	// Scheme knows the Go types of typed informers. nil means client-go's
 	// scheme, which has all built-in types.
 	Scheme *runtime.Scheme
+	// UnmarshalJSON decodes typed objects that travel as JSON, such as custom
+	// resources; see [reflector.SourceOptions]. nil means as apimachinery does.
+	UnmarshalJSON func(raw []byte, into any) error
 	// MaxLists is how many informers may read their whole state at a time; see
 	// [reflector.Group]. 0 means reflector.DefaultMaxLists, less is an error.
 	MaxLists int
@@ -38,6 +41,7 @@ type Factory struct {
 	config    *rest.Config
 	client    *http.Client
 	scheme    *runtime.Scheme
+	unmarshal func(raw []byte, into any) error
 	discovery *discovery.DiscoveryClient
 	group     *reflector.Group
 
@@ -109,7 +113,7 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 		opts.Scheme = scheme.Scheme
 	}
 	return &Factory{
-		config: config, client: client, scheme: opts.Scheme, discovery: disco, group: group,
+		config: config, client: client, scheme: opts.Scheme, unmarshal: opts.UnmarshalJSON, discovery: disco, group: group,
 		shared:    make(map[sharedKey]sharedInformer),
 		ladders:   make(map[schema.GroupVersionResource]*reflector.Ladder),
 		resources: make(map[schema.GroupVersion][]resource),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -323,5 +325,23 @@ func TestForWithoutAContextIsAnError(t *testing.T) {
 	var none context.Context
 	if _, err := informer.For(none, f, informer.Options[*corev1.ConfigMap]{}); !errors.Is(err, informer.ErrInvalid) {
 		t.Errorf("For: %v", err)
+	}
+}
+
+func TestAFactoryDecodesTypedObjectsFromJSONByWhatTheUserGives(t *testing.T) {
+	config := rest.CopyConfig(serve(t))
+	config.ContentType = "application/json"
+	var calls atomic.Int32
+	f, err := informer.NewFactory(config, informer.FactoryOptions{UnmarshalJSON: func(raw []byte, into any) error {
+		calls.Add(1)
+		return json.Unmarshal(raw, into)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Stop)
+	maps, err := informer.For(t.Context(), f, informer.Options[*corev1.ConfigMap]{})
+	if keys := synced(t, f, maps, err); len(keys) == 0 || int(calls.Load()) < len(keys) {
+		t.Errorf("%d calls for %v", calls.Load(), keys)
 	}
 }

@@ -77,7 +77,7 @@ func newSource[T Object](f *Factory, form form, kind schema.GroupVersionKind, gv
 	}
 	return reflector.NewRESTSource[T](client, gvr.Resource, reflector.SourceOptions{
 		Namespace: scope.Namespace, LabelSelector: scope.LabelSelector, FieldSelector: scope.FieldSelector,
-		Scheme: f.scheme,
+		Scheme: f.scheme, UnmarshalJSON: f.unmarshal,
 	})
 }
 

@@ -32,6 +32,11 @@ type SourceOptions struct {
 	// typed objects. nil means client-go's scheme, which has all built-in
 	// types. The other sources leave types to their clients.
 	Scheme *runtime.Scheme
+	// UnmarshalJSON decodes one typed object of a NewRESTSource from JSON, in
+	// place of k8s.io/apimachinery/pkg/util/json.Unmarshal, which nil means. It
+	// is to take and to make what that does, keep nothing of raw, and be safe
+	// for concurrent use.
+	UnmarshalJSON func(raw []byte, into any) error
 }
 
 // check returns an error that wraps ErrInvalid if resource or o cannot be used.

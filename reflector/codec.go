@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"heliograph.example/internal/wire"
 )
@@ -20,6 +21,8 @@ import (
 // of client-go for that type would make.
 type codec[T Object] struct {
 	decoders decoders[T]
+	// unmarshal decodes typed objects from JSON.
+	unmarshal unmarshal
 	// acceptList and accept are the Accept headers of a list and a watch;
 	// empty leaves the choice to the client.
 	acceptList, accept string
@@ -39,7 +42,12 @@ type codec[T Object] struct {
 var errNoKind = errors.New("it has no kind or no version")
 
 // newCodec returns the codec for T, or nil if T is none of the types that travel.
-func newCodec[T Object](scheme *runtime.Scheme) *codec[T] {
+// Types of the scheme are decoded from JSON by unmarshal, or as apimachinery does
+// it if that is nil.
+func newCodec[T Object](scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
+	if unmarshal == nil {
+		unmarshal = json.Unmarshal
+	}
 	var c any
 	switch reflect.TypeFor[T]() {
 	case reflect.TypeFor[*unstructured.Unstructured]():
@@ -47,21 +55,21 @@ func newCodec[T Object](scheme *runtime.Scheme) *codec[T] {
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		c = metadataCodec()
 	default:
-		return typedCodec[T](scheme)
+		return typedCodec[T](scheme, unmarshal)
 	}
 	return c.(*codec[T])
 }
 
 // whole decodes objects of which everything is wanted, and which are private: a
 // source that nobody has asked for another shape has such.
-func whole[T any]() decoders[T] {
-	d, _ := newDecoders[T](Shape{Unshared: true}) // only fields may be invalid
+func whole[T any](typed unmarshal) decoders[T] {
+	d, _ := newDecoders[T](Shape{Unshared: true}, typed) // only fields may be invalid
 	return d
 }
 
 // typedCodec is for the types of a scheme. The config of the client decides how
 // they travel.
-func typedCodec[T Object](scheme *runtime.Scheme) *codec[T] {
+func typedCodec[T Object](scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil
@@ -71,7 +79,7 @@ func typedCodec[T Object](scheme *runtime.Scheme) *codec[T] {
 		return nil
 	}
 	return &codec[T]{
-		decoders: whole[T](),
+		decoders: whole[T](unmarshal), unmarshal: unmarshal,
 		list: func(kind schema.GroupVersionKind, e wire.Encoding) (items, all error) {
 			return checkList(scheme, kind, t, e)
 		},
@@ -122,8 +130,8 @@ const (
 
 func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
 	return &codec[*metav1.PartialObjectMetadata]{
-		decoders: whole[*metav1.PartialObjectMetadata](),
-		accept:   acceptMetadata, acceptList: acceptMetadataList,
+		decoders: whole[*metav1.PartialObjectMetadata](json.Unmarshal), unmarshal: json.Unmarshal,
+		accept: acceptMetadata, acceptList: acceptMetadataList,
 		list: anyList,
 		alone: func(kind schema.GroupVersionKind) (Stage, error) {
 			if kind.Kind == "" || kind.Version == "" {
@@ -139,7 +147,7 @@ func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
 // k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.
 func unstructuredCodec() *codec[*unstructured.Unstructured] {
 	return &codec[*unstructured.Unstructured]{
-		decoders: whole[*unstructured.Unstructured](),
+		decoders: whole[*unstructured.Unstructured](nil),
 		accept:   runtime.ContentTypeJSON, acceptList: runtime.ContentTypeJSON,
 		list:  anyList,
 		alone: metadataCodec().alone,

@@ -25,9 +25,12 @@ type decoders[T any] struct {
 	shared *sharedDecoder[T]
 }
 
+// unmarshal decodes JSON into what a pointer leads to.
+type unmarshal func(raw []byte, into any) error
+
 // newDecoders returns the decoders of T, a pointer to a struct, whose objects have
-// a shape. The error wraps ErrInvalid.
-func newDecoders[T any](shape Shape) (decoders[T], error) {
+// a shape. Typed ones are decoded from JSON by typed. The error wraps ErrInvalid.
+func newDecoders[T any](shape Shape, typed unmarshal) (decoders[T], error) {
 	cut, err := newCut[T](shape)
 	if err != nil {
 		return decoders[T]{}, err
@@ -37,7 +40,7 @@ func newDecoders[T any](shape Shape) (decoders[T], error) {
 		d := newMapDecoder[T](shape)
 		return decoders[T]{json: d.always, shared: d}, nil
 	}
-	d := decoders[T]{json: jsonDecoder(cut)}
+	d := decoders[T]{json: jsonDecoder(cut, typed)}
 	if reflect.TypeFor[T]().Implements(reflect.TypeFor[message]()) {
 		d.shared, err = newBuiltInDecoder[T](shape)
 		d.protobuf = d.shared.or(stockDecoder[T](), cut)
@@ -60,12 +63,12 @@ func (d *decoders[T]) of(e wire.Encoding) (decode[T], error) {
 // message is what every generated type that has a protobuf encoding can do.
 type message interface{ Unmarshal(raw []byte) error }
 
-// jsonDecoder decodes a pointer to a struct as apimachinery's serializer does.
-func jsonDecoder[T any](cut *cut[T]) decode[T] {
+// jsonDecoder decodes a pointer to a struct.
+func jsonDecoder[T any](cut *cut[T], unmarshal unmarshal) decode[T] {
 	object := reflect.TypeFor[T]().Elem()
 	return func(raw []byte) (T, error) {
 		obj := reflect.New(object).Interface().(T)
-		if err := json.Unmarshal(raw, obj); err != nil {
+		if err := unmarshal(raw, obj); err != nil {
 			return obj, err
 		}
 		return cut.of(obj, true), nil

@@ -141,6 +141,9 @@
 // Options.ReadOnlyTransform promises that it does not. A source that is used
 // without a reflector gives whole and private objects; see [Shaper].
 //
+// Typed objects that travel as JSON, as custom resources do, are decoded as
+// apimachinery does it, or by SourceOptions.UnmarshalJSON, and share nothing.
+//
 // What is looked up to be shared is bounded by 8 MiB for each source, is forgotten
 // if it has not come again within some ten thousand objects or ten to twenty quiet
 // minutes, and shows in Status.Sharing.

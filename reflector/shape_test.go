@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"heliograph.example/internal/wire"
 )
@@ -73,7 +74,7 @@ var shapes = map[string]struct {
 // cutBy decodes raw into a T of a shape, with or without the reflector's help.
 func cutBy[T any](t *testing.T, shape Shape, e wire.Encoding, raw []byte) T {
 	t.Helper()
-	all, err := newDecoders[T](shape)
+	all, err := newDecoders[T](shape, json.Unmarshal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +161,12 @@ func TestAPathThatNamesNoFieldIsRefused(t *testing.T) {
 		"":                             "a name is empty",
 		"metadata.managedFields":       "are to be dropped",
 	} {
-		_, err := newDecoders[*corev1.Pod](Shape{Fields: []string{"spec", path}, DropManagedFields: true})
+		_, err := newDecoders[*corev1.Pod](Shape{Fields: []string{"spec", path}, DropManagedFields: true}, json.Unmarshal)
 		if !errors.Is(err, ErrInvalid) || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := newDecoders[*unstructured.Unstructured](Shape{Fields: []string{"spec.no.such"}}); err != nil {
+	if _, err := newDecoders[*unstructured.Unstructured](Shape{Fields: []string{"spec.no.such"}}, nil); err != nil {
 		t.Errorf("unstructured: %v", err)
 	}
 	for what, err := range map[string]error{
@@ -294,7 +295,7 @@ func TestAllReadersOfASourceMayDecodeAtTheSameTime(t *testing.T) {
 }
 
 func decodeTogether[T any](t *testing.T, e wire.Encoding, raw []byte, want T) {
-	decoders, err := newDecoders[T](Shape{})
+	decoders, err := newDecoders[T](Shape{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +363,7 @@ func TestATypeWithoutAPlanIsDecodedByItsOwnCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := newDecoders[*foreign](Shape{DropManagedFields: true})
+	all, err := newDecoders[*foreign](Shape{DropManagedFields: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func NewRESTSource[T Object](client rest.Interface, resource string, opts Source
 		known = scheme.Scheme
 	}
 	asks := restRequests{client: client, resource: resource, opts: opts}
-	codec := newCodec[T](known)
+	codec := newCodec[T](known, opts.UnmarshalJSON)
 	if codec == nil {
 		return wholeSource[T](asks), nil
 	}
@@ -137,7 +137,7 @@ func (s *restSource[T]) Unversioned() bool { return s.fake }
 
 // Shaped returns a source whose objects have a shape.
 func (s *restSource[T]) Shaped(shape Shape) (Source[T], error) {
-	decoders, err := newDecoders[T](shape)
+	decoders, err := newDecoders[T](shape, s.codec.unmarshal)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}

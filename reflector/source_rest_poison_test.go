@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -49,14 +50,14 @@ type noted struct {
 func (n *noted) Close() error { n.answers.closed.Add(1); return n.ReadCloser.Close() }
 
 // answering returns a source of what a server answers.
-func answering[T Object](t testing.TB, a *answers) Source[T] {
+func answering[T Object](t testing.TB, a *answers, opts ...SourceOptions) Source[T] {
 	t.Helper()
 	client, err := rest.RESTClientForConfigAndClient(&rest.Config{Host: "http://nowhere", APIPath: "/api", QPS: -1, ContentConfig: rest.ContentConfig{
 		GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}}, &http.Client{Transport: a})
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := NewRESTSource[T](client, "pods", SourceOptions{})
+	source, err := NewRESTSource[T](client, "pods", append(opts, SourceOptions{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func TestADecoderKeepsNothingOfWhatItReads(t *testing.T) {
 		if encoding == wire.Protobuf {
 			raw = pbPod(t, "name", "1", false)
 		}
-		all := whole[*corev1.Pod]()
+		all := whole[*corev1.Pod](json.Unmarshal)
 		decode, err := all.of(encoding)
 		if err != nil {
 			t.Fatal(err)
