@@ -78,6 +78,10 @@ func (s *simulation) replace(i int) *Failure {
 	if err := s.bear(i, spec); err != nil {
 		return s.broken(err)
 	}
+	if old.gaps.isAllowed() {
+		// What the script has in store for the name strikes this one.
+		s.mirrors[i].gaps.allow()
+	}
 	s.mirrors[i].start(s.ctx)
 	return nil
 }
