@@ -35,7 +35,7 @@ type SourceOptions struct {
 	// UnmarshalJSON decodes one typed object of a NewRESTSource from JSON, in
 	// place of k8s.io/apimachinery/pkg/util/json.Unmarshal, which nil means. It
 	// is to take and to make what that does, keep nothing of raw, and be safe
-	// for concurrent use.
+	// for concurrent use. The module heliograph.example/fastjson has one.
 	UnmarshalJSON func(raw []byte, into any) error
 }
 
