@@ -57,10 +57,11 @@
 //
 // Each call of a [Reader] answers from one state, between two transactions. Two
 // calls may see two states, the second never an older one; for several calls that
-// must agree there is a [Snapshot]. A loop over an iterator sees the state of the
-// moment at which it started, each time it is started; it holds no lock, so its
-// body may block, or read from and write to the store. While it runs, what it may
-// still see is kept, as by a snapshot.
+// must agree there is a [Snapshot], of which a [Cursor] reads a few entries at a
+// time. A loop over an iterator sees the state of the moment at which it started,
+// each time it is started; it holds no lock, so its body may block, or read from
+// and write to the store. While it runs, what it may still see is kept, as by a
+// snapshot.
 //
 // # Indexes
 //

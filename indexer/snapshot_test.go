@@ -216,3 +216,46 @@ func TestClosingASnapshotCleansUpHoweverMuchThereIs(t *testing.T) {
 	}
 	wantSound(t, s)
 }
+
+func TestACursorFindsEachEntryOnceWhateverIsWrittenMeanwhile(t *testing.T) {
+	s := makeStore(t, newIndexer, things)
+	const objects = 500
+	for i := range objects {
+		mustPut(t, s, fmt.Sprint(i), &thing{id: i})
+	}
+	snapshot := s.Snapshot()
+	cursor := snapshot.Cursor()
+	seen := []*thing{}
+	for n := 0; ; n++ {
+		some := 0
+		for e := range cursor.Next(7) {
+			some++
+			seen = append(seen, e.Object)
+		}
+		if some > 7 {
+			t.Fatalf("%d entries were read, 7 were asked for", some)
+		}
+		if some == 0 {
+			break
+		}
+		// The table grows, loses what was read and what is yet to be, and gets it
+		// back.
+		for i := range 20 {
+			mustPut(t, s, fmt.Sprint("later", n, i), &thing{id: -1})
+		}
+		remove(s, fmt.Sprint(n))
+		remove(s, fmt.Sprint(objects-1-n))
+		mustPut(t, s, fmt.Sprint(n), &thing{id: -2})
+	}
+	if got := ids(seen); len(got) != objects || got[0] != 0 || len(slices.Compact(got)) != objects {
+		t.Errorf("%d entries were read of %d, the first of %d", len(got), objects, got[0])
+	}
+	snapshot.Close()
+	wantSound(t, s)
+	for range cursor.Next(7) {
+		t.Error("the end was not the end")
+	}
+	for range snapshot.Cursor().Next(7) {
+		t.Error("a closed snapshot has something")
+	}
+}

@@ -12,13 +12,8 @@ func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 	_, before, _ := i.life.state()
 	for {
 		running, stopped, changed := i.life.state()
-		for batch := l.take(); batch != nil; batch = l.take() {
-			for n := range batch {
-				if ctx.Err() != nil || !l.yield(yield, batch[n]) {
-					return
-				}
-				l.told(batch[n].Initial)
-			}
+		if !l.pull(ctx, yield) {
+			return
 		}
 		if stopped && !before {
 			return
@@ -30,7 +25,22 @@ func (i *Informer[T]) changes(ctx context.Context, yield func(Change[T]) bool) {
 		case <-ctx.Done():
 			return
 		}
+		l.state.Store(stateRunning)
 	}
+}
+
+// pull gives the body of the loop what there is. It reports whether the loop goes
+// on.
+func (l *processorListener[T]) pull(ctx context.Context, yield func(Change[T]) bool) bool {
+	for batch := l.take(); batch != nil || !l.park(stateIdle); batch = l.take() {
+		for n := range batch {
+			if ctx.Err() != nil || !l.yield(yield, batch[n]) {
+				return false
+			}
+			l.delivered.Add(1)
+		}
+	}
+	return true
 }
 
 // yield gives a change to the body of the loop.

@@ -25,7 +25,7 @@
 // a factory.
 //
 // There are two ways to follow changes. A [Handler] is called from a goroutine of
-// its own:
+// its own, one call at a time:
 //
 //	reg, err := pods.Handle(informer.Funcs[*corev1.Pod]{
 //		Deleted: func(ctx context.Context, last *corev1.Pod) { ... },
@@ -51,12 +51,19 @@
 // by one up to its Budget or the number of objects in the store, whichever is
 // larger; past that they are folded: for each key, what is left is the step from
 // the state it was told last to the newest, with deletes and changes of identity
-// kept.
+// kept. Until it has caught up, what follows is folded too.
 //
 // A handler can come late, and starts with the objects that are there. It can go
 // at any time with [Registration.Remove]; to tie it to a context, use
 //
 //	context.AfterFunc(ctx, reg.Remove)
+//
+// The objects that are there, and those of a resync, are read from a snapshot of
+// the store while the handler is told of them: a few are copied at a time, however
+// many there are. In order they stand where the handler came, or the resync was due:
+// what changed before is told before, what changed since follows, and an object that
+// is gone by now is still told, and then its end. A resync that is due while the
+// objects of the one before, or the first, are still being told is left out.
 //
 // Failures that concern one object - it cannot be decoded, transformed or
 // indexed, or a handler panics on it - are reported as [ObjectError], counted, and
@@ -102,6 +109,17 @@
 //
 // A running informer has two: the reader of the server, and the controller loop in
 // the goroutine that called Run. While an object is broken there is a third, which
-// reads it again; one more looks out for mutations, if that is on. Each Factory.Start has one. Each handler has one while the informer runs.
-// Run waits for all of them.
+// reads it again; one more looks out for mutations, if that is on. Each
+// Factory.Start has one. A handler has one while it has something to be told, and
+// none while it is idle. Run waits for all of them.
+//
+// # Changes on their way
+//
+// The controller loop writes each batch to the store and, once for all handlers, to
+// a log of changes; that is one step for whoever takes a snapshot of the one and a
+// place in the other. Then it looks at each handler: one that is idle gets a
+// goroutine, one that has fallen too far behind has its part of the log folded.
+// Handlers read the log with a cursor each. What all have read is used again, so
+// that delivery allocates next to nothing, and a log that was read holds nothing;
+// a handler that does not return keeps 128 changes at most.
 package informer

@@ -64,8 +64,9 @@ type HandlerOptions[T any] struct {
 	// be pure.
 	Filter func(obj T) bool
 	// Resync is the period after which the handler is told again of every
-	// object. It begins anew with each run. 0 means never; less than a second
-	// is an error.
+	// object. It begins anew with each run, and is left out while the objects
+	// of the last one are still being told. 0 means never; less than a second is
+	// an error.
 	Resync time.Duration
 	// Budget is the number of pending changes up to which the handler gets
 	// each change, unless there are more objects in the store: then it is their

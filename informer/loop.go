@@ -50,13 +50,29 @@ func (i *Informer[T]) apply(batch []deltafifo.Delta[T]) {
 // commit returns the failures, whether the store now holds, or held before, a
 // complete state of the server, and whether the server went back in time.
 func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError, synced, back bool) {
+	w := writer[T]{name: i.name, detector: i.detector, unindexed: i.unindexed}
+	listeners, start := i.write(&w, batch)
+	// Those who come from here on start from a later state.
+	if len(listeners) > 0 {
+		live := i.store.Len()
+		for _, l := range listeners {
+			l.follow(start, live)
+		}
+	}
+	return w.failed, w.synced, w.back
+}
+
+// write writes a batch to the store and its changes to the log, and returns the
+// listeners that are to read them, from a position on.
+func (i *Informer[T]) write(w *writer[T], batch []deltafifo.Delta[T]) (listeners []*processorListener[T], start uint64) {
 	p := &i.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := writer[T]{name: i.name, version: i.store.Version(), detector: i.detector, unindexed: i.unindexed}
+	w.version = i.store.Version()
 	// The first state is told from the store.
 	if p.synced && len(p.listeners) > 0 {
-		w.tell, w.changes = true, make([]Change[T], 0, objects(batch))
+		w.log, listeners = &p.log, p.listeners
+		w.log.begin(objects(batch))
 	}
 	i.store.Update(func(tx indexer.Tx[T]) {
 		w.tx = tx
@@ -73,12 +89,13 @@ func (i *Informer[T]) commit(batch []deltafifo.Delta[T]) (failed []*ObjectError,
 		w.back, i.epoch = w.back || epoch != i.epoch, epoch
 	}
 	switch {
-	case p.synced:
-		p.publish(w.changes)
-	case w.replaced:
+	case w.log != nil:
+		start = w.log.publish()
+	case w.replaced && !p.synced:
 		p.firstSync()
 	}
-	return w.failed, p.synced, w.back
+	w.synced = p.synced
+	return listeners, start
 }
 
 // objects counts the objects that a batch is about.
@@ -98,11 +115,12 @@ func objects[T any](batch []deltafifo.Delta[T]) (n int) {
 type writer[T any] struct {
 	name string
 	tx   indexer.Tx[T]
-	// changes is what to tell, if tell is set: if there is anybody to be told.
-	tell     bool
-	changes  []Change[T]
-	failed   []*ObjectError
-	replaced bool
+	// log takes what is to tell; nil if there is nobody to be told.
+	log    *changeLog[T]
+	failed []*ObjectError
+	// replaced is set if there was a list, and synced if there is a complete
+	// state now.
+	replaced, synced bool
 	// back is set if a list was older than the store.
 	back bool
 	// version is what the store stands for after the batch. A frame that comes
@@ -184,32 +202,32 @@ func (w *writer[T]) put(d *deltafifo.Delta[T]) {
 	} else if len(w.unindexed) > 0 {
 		delete(w.unindexed, d.Key)
 	}
-	if !w.tell {
+	if w.log == nil {
 		return
 	}
 	change := Change[T]{Type: Added, Key: d.Key, UID: d.UID, Version: d.Version, New: d.Object}
 	if ok && !sameUID(old.UID, d.UID) {
 		// The name was given to another object, and nobody saw the end of the
 		// first.
-		w.changes = append(w.changes, unseenEnd(old))
+		*w.log.next() = unseenEnd(old)
 	} else if ok {
 		change.Type, change.Old = Updated, old.Object
 	}
-	w.changes = append(w.changes, change)
+	*w.log.next() = change
 }
 
 func (w *writer[T]) delete(d *deltafifo.Delta[T]) {
 	old, ok := w.tx.Delete(d.Key)
 	delete(w.unindexed, d.Key)
 	w.failed = append(w.failed, w.detector.del(d.Key)...)
-	if !ok || !w.tell {
+	if !ok || w.log == nil {
 		return
 	}
 	if d.FinalStateUnknown || !sameUID(old.UID, d.UID) {
-		w.changes = append(w.changes, unseenEnd(old))
+		*w.log.next() = unseenEnd(old)
 		return
 	}
-	w.changes = append(w.changes, Change[T]{Type: Deleted, Key: old.Key, UID: old.UID, Version: d.Version, Old: old.Object, New: d.Object})
+	*w.log.next() = Change[T]{Type: Deleted, Key: old.Key, UID: old.UID, Version: d.Version, Old: old.Object, New: d.Object}
 }
 
 func unseenEnd[T any](old indexer.Entry[T]) Change[T] {

@@ -4,92 +4,97 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"heliograph.example/indexer"
 )
 
-// processor owns the listeners: it gives each change to all of them, and runs
-// them while the informer runs.
+// processor owns the log of changes and the listeners that read it, and runs them
+// while the informer runs.
 //
-// Its lock is the order of everything that listeners are given: whoever pushes
-// to a listener holds it, so that what the store holds and what a listener has
-// been pushed cannot differ. Nobody holds it while a handler runs.
+// Its lock is the order of everything that listeners are told: whoever writes to
+// store and log holds it, and so does whoever takes a snapshot of the one and a
+// place in the other, so that the two cannot differ. It is held for a batch or a
+// few instructions, never while objects are read from the store, changes are
+// folded, or a handler runs.
+//
+// Locks are taken in this order: the processor's, a listener's, the log's.
 type processor[T any] struct {
-	mu        sync.Mutex
+	mu  sync.Mutex
+	log changeLog[T]
+	// listeners are in the order of their registration. The slice is replaced
+	// when one comes or goes, never changed.
 	listeners []*processorListener[T]
 	// ctx is that of the current run; nil while the informer does not run.
-	ctx     context.Context
-	running sync.WaitGroup
+	ctx context.Context
+	// working counts the goroutines and timers of listeners. It is added to only
+	// while the informer runs.
+	working sync.WaitGroup
 	// store and synced are what a new listener starts from: the present
 	// objects, if the first list is complete.
 	store  *indexer.Indexer[T]
 	synced bool
 }
 
-// publish gives changes to every listener. The caller holds mu, has committed
-// the changes to the store, and does not touch the slice again.
-func (p *processor[T]) publish(changes []Change[T]) {
-	if len(changes) == 0 {
-		return
-	}
-	live := p.store.Len()
+// firstSync tells every listener of what the first complete list has left in the
+// store. The caller holds mu, and runs the informer.
+func (p *processor[T]) firstSync() {
+	p.synced = true
 	for _, l := range p.listeners {
-		l.push(changes, live)
+		p.walk(l, false)
 	}
 }
 
-// firstSync seeds every listener with what the first complete list has left in
-// the store. The caller holds mu.
-func (p *processor[T]) firstSync() {
-	p.synced = true
-	if len(p.listeners) == 0 {
-		return
-	}
-	present := p.present()
-	for _, l := range p.listeners {
-		l.seed(present)
+// walk tells a listener of everything in the store. The caller holds mu.
+func (p *processor[T]) walk(l *processorListener[T], resync bool) {
+	snapshot := p.store.Snapshot()
+	if l.begin(newWalk(snapshot, p.log.tail.Load(), resync)) {
+		l.start()
+	} else {
+		snapshot.Close()
 	}
 }
 
 // add registers a listener. It starts with the present objects.
 func (p *processor[T]) add(l *processorListener[T]) {
+	l.working = &p.working
 	l.reg.remove = func() { p.remove(l) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listeners = append(p.listeners, l)
-	if p.synced {
-		l.seed(p.present())
-	}
+	p.listeners = append(slices.Clip(p.listeners), l)
+	l.backlog.log = &p.log
+	p.log.open(&l.backlog.cursor)
 	if p.ctx != nil {
 		p.run(l)
 	}
-}
-
-// present returns what is stored as initial changes. The caller holds mu.
-func (p *processor[T]) present() []Change[T] {
-	out := make([]Change[T], 0, p.store.Len())
-	for e := range p.store.Entries() {
-		out = append(out, Change[T]{Type: Added, Key: e.Key, UID: e.UID, Version: e.Version, New: e.Object, Initial: true})
+	if p.synced {
+		p.walk(l, false)
 	}
-	return out
 }
 
-// remove ends a listener. Whoever takes it off the list sees to it that Done is
-// closed: here if nothing runs it, else the goroutine that does.
+// remove ends a listener. Whoever finds that nothing runs it sees to it that Done
+// is closed: here, or the goroutine that delivers at its end.
 func (p *processor[T]) remove(l *processorListener[T]) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	at := slices.Index(p.listeners, l)
 	if at < 0 {
+		p.mu.Unlock()
 		return
 	}
-	p.listeners = slices.Delete(p.listeners, at, at+1)
+	p.listeners = slices.Delete(slices.Clone(p.listeners), at, at+1)
 	close(l.removed)
-	if l.cancel == nil {
-		close(l.reg.done)
-		return
+	p.rest(l)
+	l.mu.Lock()
+	ended := l.backlog.close()
+	l.mu.Unlock()
+	// Who pulls changes is who removes.
+	if l.state.Swap(stateGone) != stateRunning || l.handler == nil {
+		l.finish()
 	}
-	l.cancel()
+	p.mu.Unlock()
+	if ended != nil {
+		ended.snapshot.Close()
+	}
 }
 
 // start runs all listeners until ctx ends.
@@ -106,58 +111,71 @@ func (p *processor[T]) start(ctx context.Context) {
 func (p *processor[T]) stop() {
 	p.mu.Lock()
 	p.ctx = nil
+	for _, l := range p.listeners {
+		p.rest(l)
+	}
 	p.mu.Unlock()
-	p.running.Wait()
+	p.working.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.listeners {
+		l.state.CompareAndSwap(stateIdle, stateOff)
+	}
 }
 
-// run starts the goroutine of a listener. The caller holds mu. A listener
-// without a handler is one whose changes are pulled, and needs none.
+// run lets a listener deliver from now on. The caller holds mu.
 func (p *processor[T]) run(l *processorListener[T]) {
 	if l.handler == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
-	l.cancel = cancel
-	p.running.Go(func() {
-		defer p.ended(ctx, l)
-		l.run(ctx, func() { p.resync(l) })
-	})
-}
-
-// ended is what the goroutine of a listener does last.
-func (p *processor[T]) ended(ctx context.Context, l *processorListener[T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	early := ctx.Err() == nil
-	l.cancel()
-	l.cancel = nil
-	switch {
-	case early: // the handler has ended the goroutine
-		p.run(l)
-	case !slices.Contains(p.listeners, l):
-		close(l.reg.done)
+	l.ctx, l.cancel = context.WithCancel(p.ctx)
+	p.arm(l)
+	l.state.Store(stateIdle)
+	if !l.isEmpty() {
+		l.start()
 	}
 }
 
-// resync pushes every stored object to l again.
-func (p *processor[T]) resync(l *processorListener[T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !l.isSeeded() {
+// rest ends what run has begun, but for the goroutine that delivers. The caller
+// holds mu.
+func (p *processor[T]) rest(l *processorListener[T]) {
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.resync != nil && l.resync.Stop() {
+		p.working.Done()
+	}
+}
+
+// arm starts the timer of a listener's resync period. The caller holds mu.
+func (p *processor[T]) arm(l *processorListener[T]) {
+	if l.opts.Resync <= 0 {
 		return
 	}
-	out := make([]Change[T], 0, p.store.Len())
-	for e := range p.store.Entries() {
-		out = append(out, Change[T]{Type: Updated, Key: e.Key, UID: e.UID, Version: e.Version, Old: e.Object, New: e.Object, Resync: true})
+	p.working.Add(1)
+	if l.resync == nil {
+		l.resync = time.AfterFunc(l.opts.Resync, func() { p.resync(l) })
+	} else {
+		l.resync.Reset(l.opts.Resync)
 	}
-	if len(out) > 0 {
-		l.push(out, len(out))
+}
+
+// resync tells l of every stored object again. One that is due while the objects
+// of the one before are still being told is left out.
+func (p *processor[T]) resync(l *processorListener[T]) {
+	defer p.working.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx == nil || l.ctx.Err() != nil {
+		return
 	}
+	p.walk(l, true)
+	p.arm(l)
 }
 
 func (p *processor[T]) statuses() []HandlerStatus {
 	p.mu.Lock()
-	listeners := slices.Clone(p.listeners)
+	listeners := p.listeners
 	p.mu.Unlock()
 	out := make([]HandlerStatus, 0, len(listeners))
 	for _, l := range listeners {

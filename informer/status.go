@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"time"
 
 	"heliograph.example/deltafifo"
 	"heliograph.example/indexer"
@@ -54,6 +55,17 @@ type HandlerStatus struct {
 	// each key.
 	Pending int
 	Folding bool
+	// Unread is the part of Pending that waits in the log of changes, which all
+	// handlers share, and FoldedKeys the number of keys of which changes are
+	// folded.
+	Unread, FoldedKeys int
+	// BacklogBytes estimates the memory that is held for what is pending, objects
+	// not included. Handlers that are equally far behind share it.
+	BacklogBytes int64
+	// BusySince is the time from which on there was always something pending;
+	// zero while there is nothing, for a stopped informer, and for a loop over
+	// Changes.
+	BusySince time.Time
 	// Delivered counts the changes it was offered, those it does not want
 	// because of its filter included.
 	Delivered uint64
