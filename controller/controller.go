@@ -47,9 +47,14 @@ type Options struct {
 	// limit.
 	Rate  rate.Limit
 	Burst int
+	// Tenant and Weights share the workers fairly among tenants, such as
+	// namespaces, as in [workqueue.Options]. nil means no tenants.
+	Tenant  func(key types.NamespacedName) string
+	Weights map[string]int
 	// OnError, if not nil, is told of each error of a reconcile and each panic,
 	// in place of the log. It is called by the worker, before the key is given
-	// back, or by the handler that met a panic in a map function. Errors that
+	// back, or by the handler that met a panic in a map or a
+	// predicate. Errors that
 	// say no more than that the controller was stopped are not told.
 	OnError func(ctx context.Context, key types.NamespacedName, err error)
 }
@@ -102,6 +107,8 @@ func (c *Controller) newQueue() (*queue, error) {
 		Backoff: c.options.Backoff,
 		Rate:    c.options.Rate,
 		Burst:   c.options.Burst,
+		Tenant:  c.options.Tenant,
+		Weights: c.options.Weights,
 	})
 }
 

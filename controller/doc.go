@@ -25,6 +25,18 @@
 // an owner that has lost an object is reconciled too. [Controller.Add] adds keys
 // that come from elsewhere.
 //
+// [ByIndex] maps an object to those that an index of another informer lists under
+// it. [WatchWith] has options: a [Predicate] keeps out updates that do not matter,
+// such as those of a status, and never what is added or deleted.
+//
+//	controller.WatchWith(c, widgets, controller.Self, controller.WatchOptions[*Widget]{
+//		Where: controller.Or[*Widget](controller.GenerationChanged, controller.LabelsChanged),
+//	})
+//
+// Keys of objects that were there when a run started, and those of resyncs, have
+// priority [workqueue.Low]: what changes goes first. [Options].Tenant shares the
+// workers fairly among namespaces, say.
+//
 // [Controller.Run] registers with the informers, waits until they have told all
 // that is there, and starts the workers; so the first reconcile sees a complete
 // store. It does not run the informers. When its context ends it waits for the

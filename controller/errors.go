@@ -38,7 +38,7 @@ func (e *permanentError) Error() string        { return e.err.Error() }
 func (e *permanentError) Unwrap() error        { return e.err }
 func (e *permanentError) Is(target error) bool { return target == ErrPermanent }
 
-// PanicError is what a panic of a reconciler or of a map function becomes.
+// PanicError is what a panic of a reconciler, a map or a predicate becomes.
 type PanicError struct {
 	// Key is what was being reconciled, or the object that was being mapped.
 	Key types.NamespacedName

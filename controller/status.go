@@ -42,7 +42,7 @@ type Counters struct {
 	// them that failed in whatever way. Panics and Permanent count those among
 	// the errors that were a panic, and that are not retried.
 	Reconciles, Errors, Panics, Permanent uint64
-	// MapPanics counts the panics of map functions.
+	// MapPanics counts the panics of maps and predicates.
 	MapPanics uint64
 	// LastError is the error reported last, nil if there was none, with the
 	// key and the time at which it happened.
@@ -99,7 +99,7 @@ func (c *counts) reconciled(key types.NamespacedName, err error) {
 	c.last(key, err)
 }
 
-// unmapped counts a panic of a map function.
+// unmapped counts a panic of a map or a predicate.
 func (c *counts) unmapped(key types.NamespacedName, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

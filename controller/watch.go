@@ -6,13 +6,13 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"heliograph.example/informer"
+	"heliograph.example/workqueue"
 )
 
 // Informer is what [Watch] needs of an informer: an *informer.Informer has it.
@@ -20,41 +20,19 @@ type Informer[T any] interface {
 	Handle(h informer.Handler[T], opts informer.HandlerOptions[T]) (*informer.Registration, error)
 }
 
-// Map says which keys to reconcile when an object appears, changes or goes. It
-// is called for the old and for the new state of a change, so that it need not
-// remember what an object pointed to before. It should be quick, and must not
-// modify the object. If it panics, the panic is reported and counted, and the
-// other state of the change is mapped all the same.
-type Map[T any] func(obj T) []types.NamespacedName
-
-// Self maps an object to its own key.
-func Self[T metav1.Object](obj T) []types.NamespacedName {
-	return []types.NamespacedName{keyOf(obj)}
-}
-
-// Owner maps an object to the key of its controller, if that is of the given
-// group and kind, in any version: the owner reference with controller set. The
-// owner is sought in the namespace of the object; for owners that are not in a
-// namespace write a [Map] of your own. An object without such an owner is mapped
-// to nothing.
-//
-// The compiler cannot guess the type of the object here: name it, as in
-// Owner[*corev1.Pod](kind).
-func Owner[T metav1.Object](kind schema.GroupKind) Map[T] {
-	return func(obj T) []types.NamespacedName {
-		ref := metav1.GetControllerOfNoCopy(obj)
-		if ref == nil || ref.Kind != kind.Kind {
-			return nil
-		}
-		if gv, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || gv.Group != kind.Group {
-			return nil
-		}
-		return []types.NamespacedName{{Namespace: obj.GetNamespace(), Name: ref.Name}}
-	}
-}
-
-func keyOf(obj metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+// WatchOptions say which changes of an informer matter to a controller. The zero
+// value is that of [Watch]: all of them.
+type WatchOptions[T any] struct {
+	// Where, if not nil, is asked whether an update is worth a reconcile. What
+	// is added or deleted, and an object that has taken the place of another
+	// of its name, always is, and so is a resync.
+	Where Predicate[T]
+	// Strict asks Where about every change, also about those that would always
+	// pass.
+	Strict bool
+	// Resync is the period after which every object is mapped again although
+	// it has not changed. 0 means never; less than a second is an error.
+	Resync time.Duration
 }
 
 // Watch makes a controller reconcile the keys that keys names for the objects of
@@ -65,7 +43,15 @@ func keyOf(obj metav1.Object) types.NamespacedName {
 // ends, so a controller that does not run costs nothing. While the controller
 // runs, Watch registers at once and does not wait for the informer. A nil
 // controller, informer or map is an error.
+//
+// Keys of objects that were there at the start of a run, and those of resyncs, have
+// priority [workqueue.Low]: what changes goes first.
 func Watch[T any](c *Controller, inf Informer[T], keys Map[T]) error {
+	return WatchWith(c, inf, keys, WatchOptions[T]{})
+}
+
+// WatchWith is [Watch] with options.
+func WatchWith[T any](c *Controller, inf Informer[T], keys Map[T], opts WatchOptions[T]) error {
 	switch {
 	case c == nil:
 		return fmt.Errorf("controller: watch: %w: the controller is nil", errInvalid)
@@ -73,11 +59,16 @@ func Watch[T any](c *Controller, inf Informer[T], keys Map[T]) error {
 		return fmt.Errorf("controller %s: watch: %w: the informer is nil", c.name, errInvalid)
 	case keys == nil:
 		return fmt.Errorf("controller %s: watch: %w: the map is nil", c.name, errInvalid)
+	case opts.Strict && opts.Where == nil:
+		return fmt.Errorf("controller %s: watch: %w: strict about no predicate", c.name, errInvalid)
+	case opts.Resync != 0 && opts.Resync < time.Second:
+		return fmt.Errorf("controller %s: watch: %w: resync every %v: less than a second", c.name, errInvalid, opts.Resync)
 	}
 	return c.watch(&watch{
 		name: nameOf(inf),
 		start: func(q *queue) (registration, error) {
-			return inf.Handle(handler(c, q, keys), informer.HandlerOptions[T]{Name: "controller " + c.name})
+			s := &selector[T]{Controller: c, queue: q, keys: keys, opts: opts}
+			return inf.Handle(s, informer.HandlerOptions[T]{Name: "controller " + c.name, Resync: opts.Resync})
 		},
 	})
 }
@@ -110,24 +101,64 @@ func (c *Controller) watch(w *watch) error {
 	return nil
 }
 
-// handler adds the keys of each change to a queue, each once: a quick worker could
-// else be done with a key before it is added for the second state of the change,
-// and do the same work again.
-func handler[T any](c *Controller, q *queue, keys Map[T]) informer.Handler[T] {
-	return informer.HandlerFunc[T](func(ctx context.Context, change informer.Change[T]) {
-		var before, after []types.NamespacedName
-		if change.Type != informer.Added && !change.Resync {
-			before = mapped(ctx, c, keys, change.Key, change.Old)
-		}
-		if !change.FinalStateUnknown {
-			after = mapped(ctx, c, keys, change.Key, change.New)
-		}
-		for _, key := range union(before, after) {
-			// The only error is that of a closed queue, whose run has ended.
-			// The next run is told of every object.
-			_ = q.Add(key)
-		}
-	})
+// selector is the handler of a watch: it adds the keys of each change that matters
+// to a queue.
+type selector[T any] struct {
+	*Controller
+	queue *queue
+	keys  Map[T]
+	opts  WatchOptions[T]
+}
+
+// Handle adds the keys of a change, each once: a quick worker could else be done
+// with a key before it is added for the second state of the change, and do the same
+// work again.
+func (s *selector[T]) Handle(ctx context.Context, change informer.Change[T]) {
+	if !s.matters(ctx, change) {
+		return
+	}
+	var before, after []types.NamespacedName
+	if change.Type != informer.Added && !change.Resync {
+		before = s.mapped(ctx, change.Key, change.Old)
+	}
+	if !change.FinalStateUnknown {
+		after = s.mapped(ctx, change.Key, change.New)
+	}
+	how := workqueue.AddOptions{KeepBackoff: change.Resync}
+	if change.Initial || change.Resync {
+		how.Priority = workqueue.Low
+	}
+	for _, key := range union(before, after) {
+		// The only error is that of a closed queue, whose run has ended. The
+		// next run is told of every object.
+		_ = s.queue.AddWith(key, how)
+	}
+}
+
+// matters asks the predicate, where it is to be asked.
+func (s *selector[T]) matters(ctx context.Context, change informer.Change[T]) (matters bool) {
+	if s.opts.Where == nil || !s.opts.Strict && !isUpdate(change) {
+		return true
+	}
+	matters = true // if the predicate panics
+	defer s.recover(ctx, change.Key)
+	return s.opts.Where(change)
+}
+
+// mapped calls the map.
+func (s *selector[T]) mapped(ctx context.Context, key types.NamespacedName, obj T) []types.NamespacedName {
+	defer s.recover(ctx, key)
+	return s.keys(obj)
+}
+
+// recover is deferred, to report a panic of a user's function for an object.
+func (s *selector[T]) recover(ctx context.Context, key types.NamespacedName) {
+	if v := recover(); v != nil {
+		err := &PanicError{Key: key, Value: v, Stack: debug.Stack()}
+		ctx := klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", s.name, "key", key))
+		s.counts.unmapped(key, err)
+		s.report(ctx, key, err)
+	}
 }
 
 // union returns what is in a or in b, each once.
@@ -144,19 +175,6 @@ func union(a, b []types.NamespacedName) []types.NamespacedName {
 		}
 	}
 	return out
-}
-
-// mapped calls a map and recovers from its panic.
-func mapped[T any](ctx context.Context, c *Controller, keys Map[T], key types.NamespacedName, obj T) []types.NamespacedName {
-	defer func() {
-		if v := recover(); v != nil {
-			err := &PanicError{Key: key, Value: v, Stack: debug.Stack()}
-			ctx := klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.name, "key", key))
-			c.counts.unmapped(key, err)
-			c.report(ctx, key, err)
-		}
-	}()
-	return keys(obj)
 }
 
 // nameOf is the name of an informer if it has one, or else its type.

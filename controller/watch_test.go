@@ -408,10 +408,11 @@ func TestHandlerMapsTheStatesOfAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newController(t, succeed, Options{})
 			var got []string
-			handler(c, c.queue, func(pod *corev1.Pod) []types.NamespacedName {
+			s := &selector[*corev1.Pod]{Controller: c, queue: c.queue, keys: func(pod *corev1.Pod) []types.NamespacedName {
 				got = append(got, pod.Name)
 				return Self(pod)
-			}).Handle(t.Context(), tt.change)
+			}}
+			s.Handle(t.Context(), tt.change)
 			if !slices.Equal(got, tt.want) || c.queue.Len() != len(tt.want) {
 				t.Errorf("mapped %q, queued %d, want %q", got, c.queue.Len(), tt.want)
 			}
