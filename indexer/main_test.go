@@ -41,7 +41,7 @@ func newUninlined(indexes Indexes[*thing]) (store, error) {
 
 func TestIndexerOfValuesConforms(t *testing.T) { testStore(t, newUninlined) }
 
-func TestIndexerOfValuesAgreesWithTheModel(t *testing.T) { testModel(t, newUninlined, wantSound) }
+func TestIndexerOfValuesAgreesWithTheModel(t *testing.T) { testModel(t, newUninlined, 1, wantSound) }
 
 func TestIndexerOfValuesIsConsistentForConcurrentReaders(t *testing.T) {
 	testConcurrency(t, newUninlined)
@@ -49,7 +49,7 @@ func TestIndexerOfValuesIsConsistentForConcurrentReaders(t *testing.T) {
 
 func TestIndexerConforms(t *testing.T) { testStore(t, newIndexer) }
 
-func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer, wantSound) }
+func TestIndexerAgreesWithTheModel(t *testing.T) { testModel(t, newIndexer, 4, wantSound) }
 
 func TestIndexerIsConsistentForConcurrentReaders(t *testing.T) { testConcurrency(t, newIndexer) }
 

@@ -335,10 +335,10 @@ func (r *run) closeOne() {
 	}
 }
 
-// testModel compares a store with the model through more than 100,000 writes in
-// all, while snapshots are open. check, if not nil, looks at the inside.
-func testModel(t *testing.T, create newStore, check func(t *testing.T, s store)) {
-	for seed := range uint64(4) {
+// testModel compares a store with the model through more than 25,000 writes for each
+// seed, while snapshots are open. check looks at the inside.
+func testModel(t *testing.T, create newStore, seeds uint64, check func(t *testing.T, s store)) {
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := &run{t: t, rand: rand.New(rand.NewPCG(seed, 2))}
 			r.store = makeStore(t, create, maps.Clone(things))
