@@ -101,13 +101,15 @@ func podEntry(p *corev1.Pod) Entry[*corev1.Pod] {
 
 // compare runs both sides in turn, n operations at a time, and reports the
 // fastest tenths: what else the machine does only adds to them. Each side is given other
-// operations, so that none finds what the other one has just brought near.
-func compare(b *testing.B, n int, ours, theirs func(from, n int)) {
+// operations, so that none finds what the other one has just brought near. What they
+// are given returns what is measured.
+func compare(b *testing.B, n int, ours, theirs func(from, n int) (run func())) {
 	var took [2][]float64
 	for i := range max(15, b.N/n) {
-		for side, f := range [2]func(from, n int){ours, theirs} {
+		for side, f := range [2]func(from, n int) func(){ours, theirs} {
+			run := f(i*n+side*besideObjects/2, n)
 			start := time.Now()
-			f(i*n+side*besideObjects/2, n)
+			run()
 			took[side] = append(took[side], float64(time.Since(start).Nanoseconds())/float64(n))
 		}
 	}
@@ -116,6 +118,11 @@ func compare(b *testing.B, n int, ours, theirs func(from, n int)) {
 	b.ReportMetric(a, "ns/op")
 	b.ReportMetric(c, "client-go-ns/op")
 	b.ReportMetric(c/a, "times-faster")
+}
+
+// plain is for what needs no preparation.
+func plain(f func(from, n int)) func(from, n int) func() {
+	return func(from, n int) func() { return func() { f(from, n) } }
 }
 
 var sink int
@@ -158,7 +165,7 @@ func BenchmarkBesideClientGo(b *testing.B) {
 	} {
 		b.Run(of.name, func(b *testing.B) {
 			ours, theirs := get(of.keys, of.touch)
-			compare(b, 1000, ours, theirs)
+			compare(b, 1000, plain(ours), plain(theirs))
 		})
 	}
 	for _, of := range []struct {
@@ -177,17 +184,17 @@ func BenchmarkBesideClientGo(b *testing.B) {
 			}
 		}
 		b.Run("ByIndex of "+of.name, func(b *testing.B) {
-			compare(b, 50, func(from, n int) {
+			compare(b, 50, plain(func(from, n int) {
 				for i := from; i < from+n; i++ {
 					objs, err := s.ours.ByIndex("node", of.nodes[i%len(of.nodes)])
 					if err != nil || len(objs) != 100 {
 						b.Fatal(len(objs), err)
 					}
 				}
-			}, theirs)
+			}), plain(theirs))
 		})
 		b.Run("loop over AllByIndex of "+of.name, func(b *testing.B) {
-			compare(b, 50, func(from, n int) {
+			compare(b, 50, plain(func(from, n int) {
 				for i := from; i < from+n; i++ {
 					seq, err := s.ours.AllByIndex("node", of.nodes[i%len(of.nodes)])
 					if err != nil {
@@ -201,32 +208,62 @@ func BenchmarkBesideClientGo(b *testing.B) {
 						b.Fatal(k)
 					}
 				}
-			}, theirs)
+			}), plain(theirs))
 		})
 	}
-	next := make([]*corev1.Pod, len(s.asked))
-	for i := range s.pods {
-		next[i] = besidePod(i, "2")
+	for _, of := range []struct {
+		size     int
+		expected bool
+	}{{1, false}, {64, false}, {64, true}} {
+		b.Run(fmt.Sprintf("Update in transactions of %d, expected %v", of.size, of.expected), func(b *testing.B) {
+			ours, theirs := s.updates(b, of.size, of.expected)
+			compare(b, updatesAtOnce, ours, theirs)
+		})
 	}
-	for _, size := range []int{1, 64} {
-		b.Run(fmt.Sprintf("Update in transactions of %d", size), func(b *testing.B) {
-			compare(b, 256, func(from, n int) {
-				for i := from; i < from+n; i += size {
-					s.ours.Update(func(tx Tx[*corev1.Pod]) {
-						for j := i; j < i+size; j++ {
-							if err := tx.Put(podEntry(next[j*7919%len(next)])); err != nil {
-								b.Fatal(err)
-							}
+}
+
+const updatesAtOnce = 256
+
+// updates replaces pods by others whose index values are the same. The new ones were
+// made just before, as by a decoder, and come in no order.
+func (s *beside) updates(b *testing.B, size int, expected bool) (ours, theirs func(from, n int) (run func())) {
+	pods := make([]*corev1.Pod, updatesAtOnce)
+	var keys []types.NamespacedName
+	decode := func(from, n int) {
+		for i := range n {
+			pods[i] = besidePod(rand.IntN(besideObjects), fmt.Sprint(from))
+		}
+	}
+	ours = func(from, n int) func() {
+		decode(from, n)
+		return func() {
+			for at := 0; at < n; at += size {
+				s.ours.Update(func(tx Tx[*corev1.Pod]) {
+					if expected {
+						keys = keys[:0]
+						for _, p := range pods[at : at+size] {
+							keys = append(keys, podEntry(p).Key)
 						}
-					})
-				}
-			}, func(from, n int) {
-				for i := from; i < from+n; i++ {
-					if err := s.theirs.Update(next[i*7919%len(next)]); err != nil {
-						b.Fatal(err)
+						tx.Expect(keys)
 					}
-				}
-			})
-		})
+					for _, p := range pods[at : at+size] {
+						if err := tx.Put(podEntry(p)); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
 	}
+	theirs = func(from, n int) func() {
+		decode(from, n)
+		return func() {
+			for _, p := range pods[:n] {
+				if err := s.theirs.Update(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	return ours, theirs
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func testOwnWrites(t *testing.T, create newStore) {
@@ -120,6 +122,7 @@ func testEndedTransaction(t *testing.T, create newStore) {
 		if _, ok := ended.Entry(named("a")); ok {
 			t.Error("Entry found something")
 		}
+		ended.Expect([]types.NamespacedName{named("a")})
 		ended.SetVersion("9")
 	})
 	if got := ids(s.List()); !slices.Equal(got, []int{1}) || s.Version() != "" {

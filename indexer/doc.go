@@ -21,6 +21,9 @@
 //		tx.SetVersion("7")
 //	})
 //
+// Who has many writes at hand tells their keys before (see [Tx]): memory is waited
+// for at once then, not for each.
+//
 // Reading and writing are different types: an informer keeps the [Indexer] and
 // hands out a [Reader].
 //

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // wantAllocs checks how much f allocates once everything has its size.
@@ -55,9 +57,14 @@ func TestUpdatesAllocateNothingForEachObject(t *testing.T) {
 			entries[n][i] = entryOf(fmt.Sprint(i), objs[n][i])
 		}
 	}
+	var keys []types.NamespacedName
+	for _, e := range entries[0] {
+		keys = append(keys, e.Key)
+	}
 	turn := 0
 	update := func(n int) {
 		s.Update(func(tx Tx[*thing]) {
+			tx.Expect(keys)
 			for i := range objects {
 				if err := tx.Put(entries[n][i]); err != nil {
 					t.Error(err)

@@ -85,6 +85,14 @@ func (r *run) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprint("ns-", r.rand.IntN(3)), Name: fmt.Sprint("obj-", r.rand.IntN(12))}
 }
 
+func (r *run) keys(n int) []types.NamespacedName {
+	keys := make([]types.NamespacedName, n)
+	for i := range keys {
+		keys[i] = r.key()
+	}
+	return keys
+}
+
 func (r *run) thing() *thing {
 	r.next++
 	o := &thing{id: r.next, amount: r.rand.IntN(4), color: letters[r.rand.IntN(len(letters))]}
@@ -115,6 +123,9 @@ func (r *run) transaction() {
 	}()
 	r.store.Update(func(tx Tx[*thing]) {
 		for range r.rand.IntN(6) {
+			if r.rand.IntN(40) == 0 {
+				tx.Expect(r.keys(r.rand.IntN(2*expectSize + 2)))
+			}
 			key := r.key()
 			r.writes++
 			before, held := entries[key]

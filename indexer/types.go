@@ -96,6 +96,11 @@ type Reader[T any] interface {
 // methods see it immediately. A Tx must not be used by another goroutine or
 // after the function has returned.
 type Tx[T any] interface {
+	// Expect says which keys the transaction is going to look at or write next,
+	// best 64 at a time. It changes nothing, but what is cold is found two or
+	// three times as fast in one go as one by one. Keys may be missing in the
+	// store, or turn out not to be used. It does not keep the slice.
+	Expect(keys []types.NamespacedName)
 	// Entry returns what is stored under key, as this transaction sees it.
 	Entry(key types.NamespacedName) (Entry[T], bool)
 	// Put stores an entry under its key. The error is an [IndexError], or

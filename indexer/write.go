@@ -15,6 +15,8 @@ type scratch[T any] struct {
 	postings []posting[T]
 	// small counts the transactions in a row that needed little of touched.
 	small int
+	// sum is what reading ahead has added up.
+	sum int
 }
 
 const (
