@@ -90,10 +90,11 @@ type Informer[T any] struct {
 	// stale counts changes that were dropped because the store held newer ones.
 	stale atomic.Uint64
 	// epoch is that of the reader when the loop applied its last list, and
-	// unindexed has the objects that some index lacks. The lock of the processor
-	// guards both.
+	// unindexed has the objects that some index lacks. Keys is empty, and what the
+	// loop uses again. The lock of the processor guards all three.
 	epoch     uint64
 	unindexed map[types.NamespacedName]*ObjectError
+	keys      []types.NamespacedName
 }
 
 // New makes an informer that reads source. A nil source is an error.

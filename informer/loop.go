@@ -68,7 +68,7 @@ func (i *Informer[T]) write(w *writer[T], batch []deltafifo.Delta[T]) (listeners
 	p := &i.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.version = i.store.Version()
+	w.version, w.keys = i.store.Version(), i.keys
 	// The first state is told from the store.
 	if p.synced && len(p.listeners) > 0 {
 		w.log, listeners = &p.log, p.listeners
@@ -77,10 +77,12 @@ func (i *Informer[T]) write(w *writer[T], batch []deltafifo.Delta[T]) (listeners
 	i.store.Update(func(tx indexer.Tx[T]) {
 		w.tx = tx
 		for n := range batch {
+			w.expect(batch, n)
 			w.apply(&batch[n])
 		}
 		tx.SetVersion(w.version)
 	})
+	i.keys = w.keys[:0]
 	i.stale.Add(w.stale)
 	if w.replaced {
 		// A server that went back behind what parts of a list had brought, and not
@@ -130,6 +132,24 @@ type writer[T any] struct {
 	detector *detector[T]
 	// unindexed is that of the informer.
 	unindexed map[types.NamespacedName]*ObjectError
+	// keys is where those are collected that the store is told to expect.
+	keys []types.NamespacedName
+}
+
+// expectSize is the number of keys of which the store is told in one go.
+const expectSize = 64
+
+// expect is called before each of some deltas is applied. Now and then it tells the
+// store of the next keys.
+func (w *writer[T]) expect(deltas []deltafifo.Delta[T], n int) {
+	if n%expectSize != 0 || len(deltas) == 1 {
+		return
+	}
+	w.keys = w.keys[:0]
+	for i := range deltas[n:min(n+expectSize, len(deltas))] {
+		w.keys = append(w.keys, deltas[n+i].Key)
+	}
+	w.tx.Expect(w.keys)
 }
 
 func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
@@ -150,6 +170,7 @@ func (w *writer[T]) apply(d *deltafifo.Delta[T]) {
 		// A complete list is the truth, also where it is older than the store:
 		// the server may have been restored from a backup.
 		for n := range d.Items {
+			w.expect(d.Items, n)
 			if d.Items[n].Type == deltafifo.Deleted {
 				w.delete(&d.Items[n])
 			} else {
