@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"heliograph.example/workqueue"
 )
@@ -19,9 +18,10 @@ import (
 // at least as new as the change that it is called for. An object that is not
 // there has been deleted.
 //
-// ctx ends when the controller stops. An error is reported and the key is tried
-// again after its back-off; a panic counts as an error, and an error made by
-// [Permanent] is not tried again. See [Options] for the pauses.
+// ctx ends when the controller stops, and after [Options].Timeout. An error is
+// reported and the key is tried again after its back-off; a panic counts as an
+// error. An error made by [RetryAfter] is tried again after its time, and one made
+// by [Permanent] is not. See [Options] for the pauses.
 type Reconciler func(ctx context.Context, key types.NamespacedName) (Result, error)
 
 // Result is what a [Reconciler] wishes for its key.
@@ -39,6 +39,15 @@ type Options struct {
 	// Workers is the number of keys that are reconciled at the same time. Less
 	// than 1 is an error.
 	Workers int
+	// Timeout is how long a reconcile may take: then its context ends, with a
+	// cause that is [ErrTimeout]. 0 means as long as it likes; a negative
+	// duration is an error. A reconciler that does not heed its context keeps
+	// its worker, and [Status].Reconciling shows it.
+	Timeout time.Duration
+	// StopTimeout is how long Run waits, once its context has ended, for the
+	// reconciles under way; it then returns a [StopError]. 0 means as long as
+	// they take; a negative duration is an error.
+	StopTimeout time.Duration
 	// Backoff is the pause before a key that failed is tried again. The zero
 	// value is the default of package workqueue.
 	Backoff workqueue.Backoff
@@ -78,8 +87,9 @@ type Controller struct {
 	since   time.Time
 	waiting []string // watches that are not synced, while Syncing
 	watches []*watch
-	running []registration // of the present run
-	queue   *queue         // of the present run, or the next
+	workers int    // that are wanted
+	shift   *shift // the present run, or the last
+	queue   *queue // of the present run, or the next
 }
 
 // New makes a controller. The name stands for it in errors, logs and status. An
@@ -92,8 +102,10 @@ func New(name string, reconcile Reconciler, opts Options) (*Controller, error) {
 		return nil, fmt.Errorf("controller %s: %w: the reconciler is nil", name, errInvalid)
 	case opts.Workers < 1:
 		return nil, fmt.Errorf("controller %s: %w: %d workers", name, errInvalid, opts.Workers)
+	case opts.Timeout < 0 || opts.StopTimeout < 0:
+		return nil, fmt.Errorf("controller %s: %w: a timeout of %v", name, errInvalid, min(opts.Timeout, opts.StopTimeout))
 	}
-	c := &Controller{name: name, reconcile: reconcile, options: opts, phase: Stopped, since: time.Now()}
+	c := &Controller{name: name, reconcile: reconcile, options: opts, workers: opts.Workers, phase: Stopped, since: time.Now()}
 	var err error
 	if c.queue, err = c.newQueue(); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", name, err)
@@ -140,123 +152,21 @@ func (c *Controller) added(err error) error {
 	return nil
 }
 
-// Run registers with the watched informers, waits until they have told all that
-// is there, and then reconciles until ctx ends. The informers are not run by it.
-//
-// When ctx ends, Run waits for the reconciles under way, whose context has ended
-// too, and drops what is queued. It returns when everything it started has ended,
-// and then nil. The next run is told of every object of the watched informers
-// again, so only keys that were added by hand can be lost. If ctx ends, or an
-// informer stops, before the informers are synced, the error says what was
-// missing and why.
-//
-// A controller can be run again after Run has returned. While it runs, another
-// Run is ErrRunning.
-func (c *Controller) Run(ctx context.Context) error {
-	if ctx == nil {
-		return fmt.Errorf("controller %s: %w: the context is nil", c.name, errInvalid)
+// SetWorkers changes the number of keys that are reconciled at the same time, from
+// now on, whether the controller runs or not. Surplus workers end what they are at
+// first. Less than 1 is an error.
+func (c *Controller) SetWorkers(n int) error {
+	if n < 1 {
+		return fmt.Errorf("controller %s: %w: %d workers", c.name, errInvalid, n)
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.name)))
-	defer cancel()
-	q, err := c.begin()
-	if err != nil {
-		return fmt.Errorf("controller %s: %w", c.name, err)
-	}
-	err = c.sync(ctx, q)
-	if err == nil {
-		c.work(ctx, q)
-	}
-	if ended := c.end(ctx); err == nil {
-		err = ended
-	}
-	if err != nil {
-		return fmt.Errorf("controller %s: %w", c.name, err)
-	}
-	return nil
-}
-
-// begin enters the first phase of a run.
-func (c *Controller) begin() (*queue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase != Stopped {
-		return nil, ErrRunning
+	c.workers = n
+	if c.phase == Running {
+		c.shift.resize(n)
 	}
-	c.enter(Syncing)
-	return c.queue, nil
+	return nil
 }
 
 // enter notes a phase. c.mu must be held.
 func (c *Controller) enter(p Phase) { c.phase, c.since, c.waiting = p, time.Now(), nil }
-
-// sync starts the watches and waits until all of them have told what is there.
-func (c *Controller) sync(ctx context.Context, q *queue) error {
-	pending, err := c.startAll(q)
-	if err != nil {
-		return err
-	}
-	for _, r := range pending {
-		if err := r.Wait(ctx); err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.waiting = c.waiting[1:]
-		c.mu.Unlock()
-	}
-	return nil
-}
-
-// startAll starts the watches.
-func (c *Controller) startAll(q *queue) ([]registration, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, w := range c.watches {
-		r, err := w.start(q)
-		if err != nil {
-			return nil, err
-		}
-		c.running = append(c.running, r)
-		c.waiting = append(c.waiting, w.name)
-	}
-	return c.running[:len(c.running):len(c.running)], nil
-}
-
-// work runs the workers until ctx ends.
-func (c *Controller) work(ctx context.Context, q *queue) {
-	c.mu.Lock()
-	c.enter(Running)
-	c.mu.Unlock()
-	klog.FromContext(ctx).V(2).Info("Controller runs", "workers", c.options.Workers)
-	w := workers{Controller: c, queue: q}
-	for range c.options.Workers {
-		w.start(ctx)
-	}
-	w.Wait()
-}
-
-// end ends the watches and the queue of a run, and makes a queue for the next.
-func (c *Controller) end(ctx context.Context) error {
-	c.mu.Lock()
-	c.enter(Stopping)
-	old, running := c.queue, c.running
-	c.running = nil
-	c.mu.Unlock()
-
-	old.Close()
-	for _, r := range running {
-		r.Remove()
-	}
-	for _, r := range running {
-		<-r.Done()
-	}
-	klog.FromContext(ctx).V(2).Info("Controller stops", "dropped", old.Stats().Dropped)
-
-	next, err := c.newQueue()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		c.queue = next
-	}
-	c.enter(Stopped)
-	return err
-}

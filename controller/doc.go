@@ -39,8 +39,10 @@
 //
 // [Controller.Run] registers with the informers, waits until they have told all
 // that is there, and starts the workers; so the first reconcile sees a complete
-// store. It does not run the informers. When its context ends it waits for the
-// reconciles under way, and for nothing else.
+// store. It does not run the informers; if one of them stops, Run ends and says
+// so. When its context ends it waits for the reconciles under way, for
+// [Options].StopTimeout at most, and for nothing else. [Controller.SetWorkers]
+// changes the number of workers while it runs.
 //
 // # What a reconcile returns
 //
@@ -53,9 +55,15 @@
 //     something adds it.
 //   - An error: it is tried again after a pause that grows with each error in a
 //     row. The error is given to [Options].OnError, or else to the log.
-//   - An error made by [Permanent]: it is reported, and not tried again.
+//   - An error made by [RetryAfter]: it is tried again after that time.
+//   - An error made by [Permanent]: it is reported once, and not tried again until
+//     something adds the key. [Status].GivenUp keeps it in sight.
 //   - A panic: it becomes a [PanicError], and then is an error like others. The
 //     worker goes on.
+//
+// [Options].Timeout ends the context of a reconcile that takes too long. One that
+// does not heed its context keeps its worker, is named in [Status].Reconciling, and
+// holds up nothing but its key.
 //
 // [Controller.Status] tells what a controller is doing, what it has done, and what
 // went wrong last; [Controller.Why] where a key is and why it waits.

@@ -3,6 +3,8 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -19,12 +21,17 @@ var (
 	ErrExited = errors.New("the reconciler ended its goroutine")
 )
 
+// ErrTimeout is what the error of a reconcile is that ran longer than
+// [Options].Timeout and gave up, and the cause of the end of its context.
+var ErrTimeout = errors.New("the reconcile has timed out")
+
 // errInvalid marks arguments that cannot be used.
 var errInvalid = errors.New("invalid")
 
 // Permanent marks an error that no retry can mend: the key is not tried again
-// until something adds it. The error is reported and counted as any other, and
-// keeps its text. Permanent of nil is nil.
+// until something adds it, as a change of the object does. The error is counted as
+// any other, keeps its text, and stays in [Status].GivenUp until a reconcile of
+// the key ends in another way; so long, the log is told of it once. Permanent of nil is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -37,6 +44,54 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string        { return e.err.Error() }
 func (e *permanentError) Unwrap() error        { return e.err }
 func (e *permanentError) Is(target error) bool { return target == ErrPermanent }
+
+// RetryAfter marks an error that is worth a retry after d and not before, as of a
+// server that has named a time: d takes the place of the back-off, and a
+// [Result].RequeueAfter beside it that of d. A negative d means at once, 0 the
+// back-off. The error keeps its text. RetryAfter of nil is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &retryError{err, d}
+}
+
+type retryError struct {
+	err   error
+	after time.Duration
+}
+
+func (e *retryError) Error() string { return e.err.Error() }
+func (e *retryError) Unwrap() error { return e.err }
+
+// StopError is returned by Run when something has not ended within
+// [Options].StopTimeout after its context. It goes on, and until it ends the
+// controller cannot run again.
+type StopError struct {
+	Timeout time.Duration
+	// Reconciling are the keys whose reconciles have not returned, the one that
+	// has been running longest first.
+	Reconciling []Reconciling
+	// Watches names the informers whose handler, that is a map or a predicate,
+	// has not returned.
+	Watches []string
+}
+
+// Error names up to ten keys.
+func (e *StopError) Error() string {
+	var left []string
+	for i, r := range e.Reconciling {
+		if i == 10 {
+			left = append(left, fmt.Sprintf("%d others", len(e.Reconciling)-i))
+			break
+		}
+		left = append(left, fmt.Sprintf("reconcile of %s since %s", r.Key, r.Since.Format(time.RFC3339)))
+	}
+	for _, name := range e.Watches {
+		left = append(left, "watch of "+name)
+	}
+	return fmt.Sprintf("not ended %v after the stop: %s", e.Timeout, strings.Join(left, ", "))
+}
 
 // PanicError is what a panic of a reconciler, a map or a predicate becomes.
 type PanicError struct {

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +20,7 @@ const (
 	Stopped  Phase = "stopped"  // does not run
 	Syncing  Phase = "syncing"  // waits for the watched informers
 	Running  Phase = "running"  // reconciles
-	Stopping Phase = "stopping" // ends its watches, after the last reconcile
+	Stopping Phase = "stopping" // waits for the reconciles under way and ends its watches
 )
 
 // Status is the state of a controller at one moment.
@@ -32,9 +35,39 @@ type Status struct {
 
 	Counters
 
+	// Workers is the number of keys that may be reconciled at the same time.
+	Workers int
+	// Reconciling are the keys that are being reconciled, the one that has been
+	// running longest first. Keys that a [StopError] has named stay here until
+	// their reconciles return.
+	Reconciling []Reconciling
+	// GivenUp are keys whose last reconcile ended with a permanent error, the
+	// oldest first, at most 100 of them; GivenUpKeys is how many there are. A
+	// key leaves them when a reconcile of it ends in another way, and all do
+	// when a run begins.
+	GivenUp     []Failure
+	GivenUpKeys int
+
 	// Queue is that of the queue of the present run, or of the next.
 	Queue workqueue.Stats
 }
+
+// Reconciling is a key that is being reconciled, and since when.
+type Reconciling struct {
+	Key   types.NamespacedName
+	Since time.Time
+}
+
+// Failure is an error that is not retried, and since when its key has failed with
+// it.
+type Failure struct {
+	Key   types.NamespacedName
+	Err   error
+	Since time.Time
+}
+
+// maxFailures is the number of failures that a status lists.
+const maxFailures = 100
 
 // Counters tell what a controller has done, over all its runs.
 type Counters struct {
@@ -56,9 +89,13 @@ func (c *Controller) Status() Status {
 	c.mu.Lock()
 	s := Status{Name: c.name, Phase: c.phase, Since: c.since}
 	s.WaitingFor = append(s.WaitingFor, c.waiting...)
-	q := c.queue
+	s.Workers = c.workers
+	q, shift := c.queue, c.shift
 	c.mu.Unlock()
-	s.Counters = c.counts.get()
+	if shift != nil {
+		s.Reconciling = shift.reconciling()
+	}
+	s.Counters, s.GivenUp, s.GivenUpKeys = c.counts.get()
 	s.Queue = q.Stats()
 	return s
 }
@@ -73,21 +110,41 @@ func (c *Controller) Why(key types.NamespacedName) (workqueue.Reason, bool) {
 type counts struct {
 	mu sync.Mutex
 	Counters
+	givenUp map[types.NamespacedName]Failure
 }
 
-func (c *counts) get() Counters {
+func (c *counts) get() (n Counters, givenUp []Failure, of int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Counters
+	givenUp = slices.SortedFunc(maps.Values(c.givenUp), func(a, b Failure) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key.String(), b.Key.String()))
+	})
+	return c.Counters, slices.Clip(givenUp[:min(len(givenUp), maxFailures)]), len(givenUp)
 }
 
-// reconciled counts a reconcile that ended with err.
-func (c *counts) reconciled(key types.NamespacedName, err error) {
+// begin forgets what the last run has given up: the next one tries it again.
+func (c *counts) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.givenUp = nil
+}
+
+// stopped counts a reconcile that the end of the run has cut short.
+func (c *counts) stopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Reconciles++
+}
+
+// reconciled counts a reconcile that ended with err, and reports whether the key
+// was given up for the same before.
+func (c *counts) reconciled(key types.NamespacedName, err error) (known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Reconciles++
+	known = c.giveUp(key, err)
 	if err == nil {
-		return
+		return false
 	}
 	c.Errors++
 	switch {
@@ -97,6 +154,24 @@ func (c *counts) reconciled(key types.NamespacedName, err error) {
 		c.Permanent++
 	}
 	c.last(key, err)
+	return known
+}
+
+// giveUp notes whether a key is given up, and reports whether it was for the same.
+func (c *counts) giveUp(key types.NamespacedName, err error) (known bool) {
+	if !isPermanent(err) {
+		delete(c.givenUp, key)
+		return false
+	}
+	failure := Failure{Key: key, Err: err, Since: time.Now()}
+	if last, ok := c.givenUp[key]; ok && last.Err.Error() == err.Error() {
+		known, failure.Since = true, last.Since
+	}
+	if c.givenUp == nil {
+		c.givenUp = make(map[types.NamespacedName]Failure)
+	}
+	c.givenUp[key] = failure
+	return known
 }
 
 // unmapped counts a panic of a map or a predicate.

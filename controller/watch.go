@@ -82,6 +82,7 @@ type watch struct {
 // registration is what a controller needs of an *informer.Registration.
 type registration interface {
 	Wait(ctx context.Context) error
+	Stopped(ctx context.Context) error
 	Remove()
 	Done() <-chan struct{}
 }
@@ -91,11 +92,12 @@ func (c *Controller) watch(w *watch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == Syncing || c.phase == Running {
-		r, err := w.start(c.queue)
-		if err != nil {
+		if err := c.shift.watch(w); err != nil {
 			return fmt.Errorf("controller %s: watch: %w", c.name, err)
 		}
-		c.running = append(c.running, r)
+		if c.phase == Running {
+			c.shift.guard(c.shift.watches[len(c.shift.watches)-1])
+		}
 	}
 	c.watches = append(c.watches, w)
 	return nil

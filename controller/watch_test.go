@@ -251,8 +251,12 @@ type fakeRegistration struct {
 }
 
 func (r *fakeRegistration) Wait(context.Context) error { return r.synced }
-func (r *fakeRegistration) Remove()                    { r.removed = true; close(r.done) }
-func (r *fakeRegistration) Done() <-chan struct{}      { return r.done }
+func (r *fakeRegistration) Stopped(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (r *fakeRegistration) Remove()               { r.removed = true; close(r.done) }
+func (r *fakeRegistration) Done() <-chan struct{} { return r.done }
 
 func TestARunThatFailsLeavesNothingBehind(t *testing.T) {
 	for name, fail := range map[string]struct{ sync, register error }{
@@ -316,6 +320,10 @@ func (r *slowRegistration) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+func (r *slowRegistration) Stopped(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 func (r *slowRegistration) Remove()               { time.AfterFunc(time.Minute, func() { close(r.done) }) }
 func (r *slowRegistration) Done() <-chan struct{} { return r.done }

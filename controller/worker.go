@@ -3,8 +3,9 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
-	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -12,61 +13,85 @@ import (
 	"heliograph.example/workqueue"
 )
 
-// workers are the goroutines of one run that reconcile.
-type workers struct {
-	*Controller
-	sync.WaitGroup
-	queue *queue
-}
-
-func (w *workers) start(ctx context.Context) { w.Go(func() { w.work(ctx) }) }
-
-// work reconciles one key after another until ctx ends.
-func (w *workers) work(ctx context.Context) {
+// work reconciles one key after another until hiring ends.
+func (s *shift) work(hiring context.Context) {
 	for {
-		key, err := w.queue.Get(ctx)
+		key, err := s.queue.Get(hiring)
 		if err != nil {
-			return // ctx has ended: nobody closes the queue before
+			return // hiring has ended, or the queue is closed
 		}
-		w.turn(ctx, key)
+		s.turn(hiring, key)
 	}
 }
 
 // turn reconciles one key and gives it back. If the reconciler ends the goroutine,
 // another one takes its place.
-func (w *workers) turn(run context.Context, key types.NamespacedName) {
-	ctx := klog.NewContext(run, klog.FromContext(run).WithValues("key", key))
+func (s *shift) turn(hiring context.Context, key types.NamespacedName) {
+	ctx := klog.NewContext(s.ctx, klog.FromContext(s.ctx).WithValues("key", key))
+	s.mu.Lock()
+	s.busy[key] = time.Now()
+	s.mu.Unlock()
 	returned, result := false, workqueue.Result{Err: ErrExited}
 	defer func() {
 		if !returned {
-			w.failed(ctx, key, ErrExited)
-			w.start(run)
+			s.failed(ctx, key, ErrExited)
 		}
-		if err := w.queue.Done(key, result); err != nil {
-			w.report(ctx, key, err)
+		s.mu.Lock()
+		delete(s.busy, key)
+		if !returned {
+			s.start(hiring)
+		}
+		s.mu.Unlock()
+		if err := s.queue.Done(key, result); err != nil {
+			s.report(ctx, key, err)
 		}
 	}()
-	result = w.once(ctx, key)
+	result = s.once(ctx, key)
 	returned = true
 }
 
 // once reconciles one key and says what becomes of it.
 func (c *Controller) once(ctx context.Context, key types.NamespacedName) workqueue.Result {
-	result, err := c.protected(ctx, key)
+	result, err := c.timed(ctx, key)
 	switch {
 	case err == nil:
 		c.counts.reconciled(key, nil)
 		return workqueue.Result{After: result.RequeueAfter}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		// Stopped in the middle: not the fault of the key.
-		c.counts.reconciled(key, nil)
+		c.counts.stopped()
 		return workqueue.Result{}
 	}
 	c.failed(ctx, key, err)
 	if isPermanent(err) {
-		return workqueue.Result{}
+		return workqueue.Result{Err: err, Drop: true}
 	}
-	return workqueue.Result{Err: err, After: result.RequeueAfter}
+	return workqueue.Result{Err: err, After: pause(result, err)}
+}
+
+// pause is the time before the retry that a result or its error asks for, 0 for
+// that of the back-off.
+func pause(result Result, err error) time.Duration {
+	var asks *retryError
+	if result.RequeueAfter == 0 && errors.As(err, &asks) {
+		return asks.after
+	}
+	return result.RequeueAfter
+}
+
+// timed calls the reconciler with a context that ends when its time is over.
+func (c *Controller) timed(ctx context.Context, key types.NamespacedName) (Result, error) {
+	if c.options.Timeout == 0 {
+		return c.protected(ctx, key)
+	}
+	cause := fmt.Errorf("%w after %v", ErrTimeout, c.options.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.options.Timeout, cause)
+	defer cancel()
+	result, err := c.protected(ctx, key)
+	if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) == cause && !isPanic(err) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	return result, err
 }
 
 // protected calls the reconciler and turns a panic into an error.
@@ -90,10 +115,13 @@ func isPanic(err error) bool {
 	return ok
 }
 
-// failed counts and reports a reconcile that has failed.
+// failed counts and reports a reconcile that has failed. The log is told of a
+// permanent error once.
 func (c *Controller) failed(ctx context.Context, key types.NamespacedName, err error) {
-	c.counts.reconciled(key, err)
-	c.report(ctx, key, err)
+	known := c.counts.reconciled(key, err)
+	if !known || c.options.OnError != nil {
+		c.report(ctx, key, err)
+	}
 }
 
 // report tells of an error: to OnError if there is one, and else to the log, whose

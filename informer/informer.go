@@ -209,6 +209,7 @@ func (i *Informer[T]) register(h Handler[T], opts HandlerOptions[T]) *Registrati
 		return i.await(ctx, synced, l.removed, what)
 	}
 	l.reg.waitForVersion = func(ctx context.Context, version string) error { return i.handled(ctx, l, version) }
+	l.reg.stopped = func(ctx context.Context) error { return i.awaitStop(ctx, l.removed) }
 	i.processor.add(l)
 	return l.reg
 }

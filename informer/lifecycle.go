@@ -118,6 +118,30 @@ func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{
 	}
 }
 
+// awaitStop waits for the end of a run, and returns the reason or what else ended
+// the wait.
+func (i *Informer[T]) awaitStop(ctx context.Context, removed <-chan struct{}) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: the context is nil", ErrInvalid)
+	}
+	for {
+		_, stopped, changed := i.life.state()
+		switch {
+		case isClosed(removed):
+			return ErrRemoved
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case stopped:
+			return i.life.stopReason()
+		}
+		select {
+		case <-removed:
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -15,6 +15,8 @@ type Registration struct {
 	wait func(ctx context.Context, synced <-chan struct{}, what string) error
 	// waitForVersion waits for the store and then for the handler.
 	waitForVersion func(ctx context.Context, version string) error
+	// stopped waits for the end of a run.
+	stopped func(ctx context.Context) error
 
 	syncOnce sync.Once
 	synced   chan struct{}
@@ -41,6 +43,12 @@ func (r *Registration) Wait(ctx context.Context) error {
 func (r *Registration) WaitForVersion(ctx context.Context, version string) error {
 	return r.waitForVersion(ctx, version)
 }
+
+// Stopped waits until the informer stops, and returns an ErrStopped that says why;
+// at once if it has stopped already. Before Run has been called, it waits for that
+// too. If ctx ends or the handler is removed first, the error is the cause of ctx or
+// ErrRemoved.
+func (r *Registration) Stopped(ctx context.Context) error { return r.stopped(ctx) }
 
 // Remove ends the registration. Changes that wait are dropped, the context of a
 // running call ends, and after that call the handler is not called again. Remove
