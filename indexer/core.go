@@ -28,6 +28,9 @@ type core[T any] struct {
 	state     atomic.Pointer[state[T]]
 	entries   table[entry[T]]
 	seed      maphash.Seed
+	// known has indexes of a committed state, perhaps not yet all, for those who
+	// hold no pin.
+	known atomic.Pointer[[]*index[T]]
 	// inline says that objects are pointers, so that entries have them.
 	inline bool
 	// retained is the length of kept, for those who do not write.
@@ -80,6 +83,7 @@ func newCore[T any](indexes Indexes[T]) (*core[T], error) {
 	c.indexes = made
 	c.pins.init()
 	c.entries.init(func(e *entry[T]) uint32 { return e.hash })
+	c.known.Store(&made)
 	c.state.Store(&state[T]{epoch: c.epoch, indexes: made})
 	c.committed.Store(c.epoch)
 	return c, nil
@@ -139,11 +143,19 @@ func (c *core[T]) release(p *pin) {
 	}
 }
 
-func (s *state[T]) named(name string) (*index[T], error) {
-	for _, ix := range s.indexes {
+// indexNamed returns the index of a name, nil if there is none.
+func indexNamed[T any](indexes []*index[T], name string) *index[T] {
+	for _, ix := range indexes {
 		if ix.name == name {
-			return ix, nil
+			return ix
 		}
+	}
+	return nil
+}
+
+func (s *state[T]) named(name string) (*index[T], error) {
+	if ix := indexNamed(s.indexes, name); ix != nil {
+		return ix, nil
 	}
 	return nil, fmt.Errorf("%w %q (known are %q)", ErrUnknownIndex, name, s.names())
 }

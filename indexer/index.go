@@ -17,7 +17,7 @@ import (
 type index[T any] struct {
 	name    string
 	fn      IndexFunc[T]
-	labels  bool
+	labels  func(obj T) map[string]string // nil unless it is by labels
 	seed    maphash.Seed
 	buckets table[bucket[T]]
 	order   *order[T] // nil unless the index is ordered
@@ -54,18 +54,22 @@ func newIndex[T any](name string, of Index[T], seed maphash.Seed) *index[T] {
 	return ix
 }
 
-// compute calls the function for an object. values is what it may append to.
-func (ix *index[T]) compute(key types.NamespacedName, obj T, values []string) (found []string, failure *IndexError) {
+// compute calls the function for an object, unless it is clear without that that its
+// values are those of the version before. values is what the function may append to.
+func (ix *index[T]) compute(key types.NamespacedName, obj T, before []posting[T], values []string) (found []string, same bool, failure *IndexError) {
 	defer func() {
 		if v := recover(); v != nil {
-			found, failure = nil, &IndexError{Index: ix.name, Key: key, Err: panics.New(v)}
+			found, same, failure = nil, false, &IndexError{Index: ix.name, Key: key, Err: panics.New(v)}
 		}
 	}()
+	if ix.labels != nil && listsLabels(before, ix.labels(obj)) {
+		return nil, true, nil
+	}
 	found, err := ix.fn(obj, values)
 	if err != nil {
-		return nil, &IndexError{Index: ix.name, Key: key, Err: err}
+		return nil, false, &IndexError{Index: ix.name, Key: key, Err: err}
 	}
-	return found, nil
+	return found, false, nil
 }
 
 func (ix *index[T]) hash(value string) uint32 { return fold(maphash.String(ix.seed, value)) }

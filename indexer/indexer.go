@@ -45,7 +45,9 @@ func (s *Indexer[T]) AddIndexes(indexes Indexes[T]) (failed []*IndexError, err e
 		failed = append(failed, failures...)
 	}
 	t.version = present.version
-	c.commit(t, append(c.indexes[:len(c.indexes):len(c.indexes)], added...))
+	all := append(c.indexes[:len(c.indexes):len(c.indexes)], added...)
+	c.commit(t, all)
+	c.known.Store(&all)
 	return failed, nil
 }
 

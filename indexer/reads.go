@@ -145,8 +145,14 @@ func (r *reads[T]) Entries() iter.Seq[Entry[T]] {
 	}
 }
 
-// named returns an index by its name.
+// named returns an index by its name. It takes a pin only if the index is unknown or
+// was just added: an index, once committed, stays.
 func (r *reads[T]) named(name string) (*index[T], error) {
+	if r.snapshot == nil {
+		if ix := indexNamed(*r.core.known.Load(), name); ix != nil {
+			return ix, nil
+		}
+	}
 	w, p, ok := r.open()
 	if !ok {
 		return nil, ErrClosed

@@ -99,7 +99,7 @@ func (s *state[T]) indexOf(term Term) (*index[T], error) {
 		return nil, fmt.Errorf("%w: %v", ErrNoLabels, reflect.TypeFor[T]())
 	}
 	for _, ix := range s.indexes {
-		if ix.labels {
+		if ix.labels != nil {
 			return ix, nil
 		}
 	}

@@ -30,9 +30,9 @@ type Index[T any] struct {
 	// each distinct value, and nothing for more objects under the same one.
 	Ordered bool
 
-	// labels marks what ByLabels returns: its values are those that label
+	// labels is set in what ByLabels returns: its values are those that label
 	// selectors look for.
-	labels bool
+	labels func(obj T) map[string]string
 }
 
 // Indexes names indexes.

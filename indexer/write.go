@@ -142,7 +142,11 @@ func (c *core[T]) list(key types.NamespacedName, obj T, held []posting[T], index
 		}
 		before := rest[:n]
 		rest = rest[n:]
-		values, failure := ix.compute(key, obj, s.values[:0])
+		values, unchanged, failure := ix.compute(key, obj, before, s.values[:0])
+		if unchanged {
+			s.postings = append(s.postings, before...)
+			continue
+		}
 		if failure != nil {
 			failures = append(failures, failure)
 		}
