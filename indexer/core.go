@@ -128,9 +128,7 @@ func (c *core[T]) unpin(p *pin) {
 	if p.giveBack(&c.committed) {
 		c.owed.Store(everything)
 	}
-	if c.owed.Load() > 0 && c.settle(sweepSize) {
-		c.drain()
-	}
+	c.tidy(sweepSize)
 }
 
 // release gives back a pin that may have been held for long. All that it was in

@@ -178,6 +178,18 @@ func (c *core[T]) trimStates() {
 // everything says in core.owed that all kept versions have to be looked at.
 const everything = 1 << 62
 
+// tidy looks at up to n of the kept versions if any have to be looked at. If everything
+// has to be once more after that, somebody has given a pin back meanwhile and found
+// the lock taken, perhaps the last one to call.
+func (c *core[T]) tidy(n int64) {
+	for c.owed.Load() > 0 && c.settle(n) {
+		c.drain()
+		if c.owed.Load() < everything {
+			return
+		}
+	}
+}
+
 // settle looks at up to n of the kept versions that have to be looked at. It
 // waits for nobody: it fails if somebody has the lock.
 func (c *core[T]) settle(n int64) bool {

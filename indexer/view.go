@@ -114,6 +114,16 @@ func (w view[T]) listed(e *entry[T], b *bucket[T]) (obj T, ok bool) {
 	return v.object, true
 }
 
+// member does the same for an entry found in the bucket, and need not look further than
+// that if the bucket was exact before.
+func (w view[T]) member(e *entry[T], b *bucket[T], exact bool) (obj T, ok bool) {
+	obj, ok, sure := e.get(w.epoch)
+	if sure && exact && b.changed.Load() <= w.epoch {
+		return obj, ok
+	}
+	return w.listed(e, b)
+}
+
 // chunkSize is the number of objects that are found in one go before a loop is given
 // the first: a processor finds several at a time.
 const chunkSize = 32
@@ -127,7 +137,7 @@ func (w view[T]) objectsIn(b *bucket[T], yield func(T) bool) {
 	exact := b.stale.Load() == 0
 	first, rest := b.places()
 	if first != nil {
-		if obj, ok := w.listed(first, b); ok && !yield(obj) {
+		if obj, ok := w.member(first, b, exact); ok && !yield(obj) {
 			return
 		}
 	}
@@ -163,7 +173,7 @@ func (w view[T]) list(b *bucket[T]) []T {
 	if b.stale.Load() == 0 {
 		first, rest := b.places()
 		if first != nil {
-			if obj, ok := w.listed(first, b); ok {
+			if obj, ok := w.member(first, b, true); ok {
 				objs = append(objs, obj)
 			}
 		}

@@ -56,9 +56,7 @@ func (c *core[T]) end(t *tx[T]) {
 // one.
 func (c *core[T]) unlock() {
 	c.writing.Unlock()
-	if c.owed.Load() > 0 && c.settle(tidySize) {
-		c.drain()
-	}
+	c.tidy(tidySize)
 }
 
 // reset forgets the transaction. It keeps the memory unless it is large and not
