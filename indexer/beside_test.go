@@ -30,26 +30,35 @@ type beside struct {
 	nodes []string
 }
 
-func newBeside(b *testing.B) *beside {
-	s := &beside{theirs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+// besideClientGo is an indexer of client-go.
+func besideClientGo() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 		"node":               func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil },
 		"owner":              func(o any) ([]string, error) { return []string{string(o.(*corev1.Pod).OwnerReferences[0].UID)}, nil },
-	})}
+	})
+}
+
+// besideOurs is a store of ours.
+func besideOurs(tb testing.TB) *Indexer[*corev1.Pod] {
 	one := func(value func(*corev1.Pod) string) Index[*corev1.Pod] {
 		return Index[*corev1.Pod]{Values: func(o *corev1.Pod, values []string) ([]string, error) {
 			return append(values, value(o)), nil
 		}}
 	}
-	var err error
-	s.ours, err = New(Indexes[*corev1.Pod]{
+	s, err := New(Indexes[*corev1.Pod]{
 		NamespaceIndex: ByNamespace[*corev1.Pod](),
 		"node":         one(func(p *corev1.Pod) string { return p.Spec.NodeName }),
 		"owner":        one(func(p *corev1.Pod) string { return string(p.OwnerReferences[0].UID) }),
 	})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
+	return s
+}
+
+func newBeside(b *testing.B) *beside {
+	s := &beside{ours: besideOurs(b), theirs: besideClientGo()}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range besideObjects / 100 {
 		s.nodes = append(s.nodes, fmt.Sprintf("worker-%04d.cluster.example", i))

@@ -59,7 +59,7 @@ func (b *bucket[T]) grow(place uint32) {
 	if int(place) <= len(have) {
 		return
 	}
-	more := max(3, len(have)/2)
+	more := max(2, len(have)/2)
 	if len(have) > 512 {
 		more = len(have) / 4
 	}

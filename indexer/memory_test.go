@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -238,20 +239,56 @@ func TestStatsCountWhatIsThere(t *testing.T) {
 	}
 }
 
+// heapInUse is what is left after a collection.
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// The same pods under the same three indexes: one of few values, one of a hundred
+// objects to the value, one of three. Client-go keeps a text for each key, and no
+// UIDs and versions.
+func TestAStoreTakesLittleMoreThanThatOfClientGoWithoutRace(t *testing.T) {
+	pods := make([]*corev1.Pod, 20_000)
+	for i := range pods {
+		pods[i] = besidePod(i, "1")
+	}
+	start := heapInUse()
+	theirs := besideClientGo()
+	for _, p := range pods {
+		if err := theirs.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	between := heapInUse()
+	ours := besideOurs(t)
+	ours.Update(func(tx Tx[*corev1.Pod]) {
+		for _, p := range pods {
+			if err := tx.Put(podEntry(p)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	took, clientGo := heapInUse()-between, between-start
+	if float64(took) > 1.15*float64(clientGo) {
+		t.Errorf("the store takes %d bytes, that of client-go %d", took, clientGo)
+	}
+	t.Logf("%d bytes an object, client-go %d", took/int64(len(pods)), clientGo/int64(len(pods)))
+	runtime.KeepAlive(pods)
+	runtime.KeepAlive(ours)
+	runtime.KeepAlive(theirs)
+}
+
 func TestTheEstimateOfBytesIsNearTheHeap(t *testing.T) {
 	const objects = 20_000
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	entries := make([]Entry[*thing], objects)
 	for i := range entries {
 		entries[i] = entryOf(fmt.Sprintf("frontend-7d9c5b8f6b-%05x", i), &thing{color: fmt.Sprint(i % 200), values: []string{fmt.Sprint(i / 3), "all"}})
 	}
-	before := heap()
+	before := heapInUse()
 	s := makeStore(t, newIndexer, things)
 	for batch := range slices.Chunk(entries, 100) {
 		s.Update(func(tx Tx[*thing]) {
@@ -262,7 +299,7 @@ func TestTheEstimateOfBytesIsNearTheHeap(t *testing.T) {
 			}
 		})
 	}
-	took := heap() - before
+	took := heapInUse() - before
 	if got := stats(s).Bytes; float64(got) < 0.75*float64(took) || float64(got) > 1.25*float64(took) {
 		t.Errorf("the estimate is %d bytes, the heap grew by %d", got, took)
 	}
