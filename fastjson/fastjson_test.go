@@ -99,6 +99,9 @@ func compare[T any](t testing.TB, raw []byte) (failed bool) {
 	if err == nil && !reflect.DeepEqual(want, got) {
 		t.Fatalf("%s\nstock: %#v\nhere: %#v", raw, want, got)
 	}
+	if a, ok := any(got).(*application); ok && a.Spec.hidden != "" {
+		t.Fatalf("%s\na field that is not exported was set: %q", raw, a.Spec.hidden)
+	}
 	return err != nil
 }
 
