@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -48,6 +49,10 @@ type Options struct {
 	// reconciles under way; it then returns a [StopError]. 0 means as long as
 	// they take; a negative duration is an error.
 	StopTimeout time.Duration
+	// ReceiptTimeout is how long a key is held at most for what its reconcile
+	// has written; see [Write]. 0 means DefaultReceiptTimeout; a negative
+	// duration is an error.
+	ReceiptTimeout time.Duration
 	// Backoff is the pause before a key that failed is tried again. The zero
 	// value is the default of package workqueue.
 	Backoff workqueue.Backoff
@@ -61,10 +66,10 @@ type Options struct {
 	Tenant  func(key types.NamespacedName) string
 	Weights map[string]int
 	// OnError, if not nil, is told of each error of a reconcile and each panic,
-	// in place of the log. It is called by the worker, before the key is given
-	// back, or by the handler that met a panic in a map or a
-	// predicate. Errors that
-	// say no more than that the controller was stopped are not told.
+	// in place of the log, and of each receipt that was not met. It is called by
+	// the worker, before the key is given back, by the handler that met a panic
+	// in a map or a predicate, or by the timer of the queue. Errors that say no
+	// more than that the controller was stopped are not told.
 	OnError func(ctx context.Context, key types.NamespacedName, err error)
 }
 
@@ -102,9 +107,10 @@ func New(name string, reconcile Reconciler, opts Options) (*Controller, error) {
 		return nil, fmt.Errorf("controller %s: %w: the reconciler is nil", name, errInvalid)
 	case opts.Workers < 1:
 		return nil, fmt.Errorf("controller %s: %w: %d workers", name, errInvalid, opts.Workers)
-	case opts.Timeout < 0 || opts.StopTimeout < 0:
-		return nil, fmt.Errorf("controller %s: %w: a timeout of %v", name, errInvalid, min(opts.Timeout, opts.StopTimeout))
+	case opts.Timeout < 0 || opts.StopTimeout < 0 || opts.ReceiptTimeout < 0:
+		return nil, fmt.Errorf("controller %s: %w: a timeout of %v", name, errInvalid, min(opts.Timeout, opts.StopTimeout, opts.ReceiptTimeout))
 	}
+	opts.ReceiptTimeout = cmp.Or(opts.ReceiptTimeout, DefaultReceiptTimeout)
 	c := &Controller{name: name, reconcile: reconcile, options: opts, workers: opts.Workers, phase: Stopped, since: time.Now()}
 	var err error
 	if c.queue, err = c.newQueue(); err != nil {

@@ -61,6 +61,31 @@
 //   - A panic: it becomes a [PanicError], and then is an error like others. The
 //     worker goes on.
 //
+// # What a reconcile writes
+//
+// A store is always a little behind its server. A reconcile that creates a child, and
+// is called again before the store shows the child, creates it twice. [Write] prevents
+// that: it calls the client, and takes a receipt for what was written.
+//
+//	child, err := controller.Write(ctx, pods, func() (*corev1.Pod, error) {
+//		return client.CoreV1().Pods(key.Namespace).Create(ctx, child, metav1.CreateOptions{})
+//	})
+//
+// When the reconcile ends, its key is held until the informer shows all that it has
+// written: the version of the last write, or any later one, as of an event of another
+// object or a bookmark. Any number of children may be created in one reconcile, also
+// with generated names, and nothing has to be expected or counted. No worker waits,
+// and other keys go on. [Delete] does the same for what is deleted, and [Wrote] is for
+// writes of another form. [Controller.Why] tells what a key is held for. If it does not
+// show in [Options].ReceiptTimeout, that is reported, counted in [Counters].Unseen,
+// and the key goes on.
+//
+// A receipt needs the answer of the server. A write whose answer was lost is an
+// error, and may have been done: the name of an object should follow from what it is
+// for wherever two of it would do harm.
+//
+// # Time
+//
 // [Options].Timeout ends the context of a reconcile that takes too long. One that
 // does not heed its context keeps its worker, is named in [Status].Reconciling, and
 // holds up nothing but its key.

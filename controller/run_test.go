@@ -115,7 +115,7 @@ func TestWhatIsGivenUpStaysInSight(t *testing.T) {
 		outcome := map[string]error{"a": Permanent(errFailed), "b": Permanent(errFailed), "c": nil}
 		c := newController(t, func(_ context.Context, key types.NamespacedName) (Result, error) {
 			return Result{}, outcome[key.Name]
-		}, Options{Workers: 1})
+		}, Options{Workers: 1, OnError: func(context.Context, types.NamespacedName, error) {}})
 		expect := func(names ...string) {
 			t.Helper()
 			synctest.Wait()

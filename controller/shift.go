@@ -22,9 +22,10 @@ type shift struct {
 	queue  *queue
 	guards sync.WaitGroup
 
-	// watches are guarded by the lock of the controller, and do not change any
-	// more once it stops.
-	watches []watching
+	// watches and absences, by informer, are guarded by the lock of the
+	// controller, and do not change any more once it stops.
+	watches  []watching
+	absences map[any]any
 
 	mu    sync.Mutex
 	err   error                              // what ended the run, if not its context
@@ -33,6 +34,7 @@ type shift struct {
 	count int                                // of the workers that have not ended
 	idle  chan struct{}                      // closed when that is 0 and the run is over
 	busy  map[types.NamespacedName]time.Time // keys that are being reconciled
+	waits map[*wait]bool                     // receipts that keys are held for
 }
 
 // watching is a watch that has been started.
@@ -48,6 +50,8 @@ func newShift(ctx context.Context, cancel context.CancelFunc, c *Controller) *sh
 		cancel:     cancel,
 		queue:      c.queue,
 		idle:       make(chan struct{}),
+		absences:   make(map[any]any),
+		waits:      make(map[*wait]bool),
 		busy:       make(map[types.NamespacedName]time.Time),
 	}
 }
@@ -133,6 +137,7 @@ func (s *shift) endIfIdle() {
 // timeout is not 0, for so long at most.
 func (s *shift) end(timeout time.Duration) error {
 	s.queue.Close()
+	defer s.forgetWaits()
 	s.mu.Lock()
 	s.over = true
 	for _, quit := range s.quits {

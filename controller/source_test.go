@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,10 +24,11 @@ type server struct {
 	version int
 	pods    map[types.NamespacedName]*corev1.Pod
 	streams map[*stream]bool
+	delay   time.Duration // of each event on its way
 }
 
 func newServer(pods ...*corev1.Pod) *server {
-	s := &server{pods: map[types.NamespacedName]*corev1.Pod{}, streams: map[*stream]bool{}}
+	s := &server{version: 100, pods: map[types.NamespacedName]*corev1.Pod{}, streams: map[*stream]bool{}}
 	for _, pod := range pods {
 		s.put(pod)
 	}
@@ -82,7 +84,7 @@ func (s *server) remove(key types.NamespacedName) {
 
 func (s *server) tell(event deltafifo.Type, pod *corev1.Pod) {
 	for st := range s.streams {
-		st.events <- reflector.Event[*corev1.Pod]{Type: event, Item: itemOf(pod)}
+		st.events <- sent{reflector.Event[*corev1.Pod]{Type: event, Item: itemOf(pod)}, time.Now().Add(s.delay)}
 	}
 }
 
@@ -111,7 +113,7 @@ func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.
 		return nil, fmt.Errorf("watch from %s, but the server is at %d: this test server has no history", opts.ResourceVersion, s.version)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	st := &stream{ctx: ctx, cancel: cancel, events: make(chan reflector.Event[*corev1.Pod], 1000)}
+	st := &stream{ctx: ctx, cancel: cancel, events: make(chan sent, 20000)}
 	s.streams[st] = true
 	return st, nil
 }
@@ -119,13 +121,20 @@ func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.
 type stream struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	events chan reflector.Event[*corev1.Pod]
+	events chan sent
+}
+
+// sent is an event that arrives at a time.
+type sent struct {
+	event reflector.Event[*corev1.Pod]
+	due   time.Time
 }
 
 func (st *stream) Next() ([]reflector.Event[*corev1.Pod], error) {
 	select {
 	case e := <-st.events:
-		return []reflector.Event[*corev1.Pod]{e}, nil
+		time.Sleep(time.Until(e.due))
+		return []reflector.Event[*corev1.Pod]{e.event}, nil
 	case <-st.ctx.Done():
 		return nil, io.EOF
 	}

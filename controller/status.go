@@ -77,6 +77,8 @@ type Counters struct {
 	Reconciles, Errors, Panics, Permanent uint64
 	// MapPanics counts the panics of maps and predicates.
 	MapPanics uint64
+	// Unseen counts receipts that were not met in time; see [Write].
+	Unseen uint64
 	// LastError is the error reported last, nil if there was none, with the
 	// key and the time at which it happened.
 	LastError     error
@@ -179,6 +181,14 @@ func (c *counts) unmapped(key types.NamespacedName, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.MapPanics++
+	c.last(key, err)
+}
+
+// unseen counts a receipt that was not met.
+func (c *counts) unseen(key types.NamespacedName, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Unseen++
 	c.last(key, err)
 }
 

@@ -31,6 +31,8 @@ func (s *shift) turn(hiring context.Context, key types.NamespacedName) {
 	s.mu.Lock()
 	s.busy[key] = time.Now()
 	s.mu.Unlock()
+	b := &book{shift: s, key: key}
+	ctx = context.WithValue(ctx, bookKey{}, b)
 	returned, result := false, workqueue.Result{Err: ErrExited}
 	defer func() {
 		if !returned {
@@ -42,6 +44,7 @@ func (s *shift) turn(hiring context.Context, key types.NamespacedName) {
 			s.start(hiring)
 		}
 		s.mu.Unlock()
+		b.close()
 		if err := s.queue.Done(key, result); err != nil {
 			s.report(ctx, key, err)
 		}

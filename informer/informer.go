@@ -150,6 +150,10 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 // Name is the name of the collection in errors, logs and status.
 func (i *Informer[T]) Name() string { return i.name }
 
+// Scope is what the informer reads, as its options say. It is empty for one made by
+// [New], whose source has a scope of its own.
+func (i *Informer[T]) Scope() Scope { return i.options.Scope }
+
 // Store is the local copy. It can be read at any time; before Synced it is
 // empty, or holds what an earlier run has left.
 func (i *Informer[T]) Store() indexer.Reader[T] { return i.store }
