@@ -24,6 +24,9 @@ type diff[T any] struct {
 	// seen holds each key that the state has: its place in kept, or notKept.
 	seen map[types.NamespacedName]int
 	kept row[T]
+	// gone holds the versions of the deletes that came with a streaming list:
+	// what is older and comes later is not there any more.
+	gone map[types.NamespacedName]string
 	// stale counts the objects that were older than what is held, and nameless
 	// those of which it could not be read which they are.
 	stale, nameless int
@@ -48,6 +51,9 @@ func newDiff[T any](known Known, trust bool) *diff[T] {
 // wants reports whether the state of the object must be kept. If not, it has
 // been marked as seen.
 func (d *diff[T]) wants(it *Item[T]) bool {
+	if d.isGone(it) {
+		return false
+	}
 	if place, again := d.seen[it.Key]; again && place != notKept {
 		// One key twice: the list was read while the server changed. The
 		// newer state counts.
@@ -96,6 +102,9 @@ func (d *diff[T]) keep(it *Item[T], version string) {
 
 // stays takes an object of which the state that is held was read.
 func (d *diff[T]) stays(it *Item[T]) {
+	if d.isGone(it) {
+		return
+	}
 	if place, again := d.seen[it.Key]; again && place != notKept {
 		if !d.wants(it) {
 			return
@@ -112,12 +121,41 @@ func (d *diff[T]) mark(key types.NamespacedName) {
 	}
 }
 
-// forget tells that the key is gone again.
-func (d *diff[T]) forget(key types.NamespacedName) {
-	if place, seen := d.seen[key]; seen && place != notKept {
+// forget takes a delete of version, empty if that means nothing, and reports
+// whether the key is gone: not if the state has something newer of it.
+func (d *diff[T]) forget(key types.NamespacedName, version string) bool {
+	place, seen := d.seen[key]
+	has := ""
+	switch {
+	case seen && place != notKept:
+		has = d.kept.at(place).Version
+	case seen && d.trust:
+		_, has, _ = d.known.Lookup(key)
+	}
+	if order, ok := compareVersions(has, version); ok && order >= 0 {
+		return false
+	}
+	if seen && place != notKept {
 		*d.kept.at(place) = deltafifo.Delta[T]{}
 	}
 	delete(d.seen, key)
+	if hasVersion(version) {
+		if d.gone == nil {
+			d.gone = make(map[types.NamespacedName]string)
+		}
+		d.gone[key] = version
+	}
+	return true
+}
+
+// isGone reports whether the object was deleted after the state of it.
+func (d *diff[T]) isGone(it *Item[T]) bool {
+	version, gone := d.gone[it.Key]
+	if !gone {
+		return false
+	}
+	order, ok := compareVersions(it.Version, version)
+	return ok && order <= 0
 }
 
 // has reports whether the state has the key so far.

@@ -37,9 +37,9 @@ func (r *Reflector[T]) demand(opts *metav1.ListOptions) {
 	}
 }
 
-// unfit looks at the version of a complete state and reports where it leads if
-// it may not be published.
-func (r *Reflector[T]) unfit(ctx context.Context, version string) (transition, bool) {
+// unfit looks at the version of a complete state, and at the highest one of which
+// it has something, and reports where they lead if it may not be published.
+func (r *Reflector[T]) unfit(ctx context.Context, version, newest string) (transition, bool) {
 	if minimum := r.opts.MinimumResourceVersion; minimum != "" && !r.published {
 		if order, ok := compareVersions(version, minimum); !ok || order < 0 {
 			err := &MinimumError{Resource: r.opts.Name, Minimum: minimum, Version: version}
@@ -48,7 +48,7 @@ func (r *Reflector[T]) unfit(ctx context.Context, version string) (transition, b
 			return t, true
 		}
 	}
-	return r.wentBack(ctx, version)
+	return r.wentBack(ctx, newest)
 }
 
 // wentBack looks at the version of a complete state. Reading the newest state,

@@ -35,7 +35,7 @@ func (r *Reflector[T]) list(ctx context.Context) transition {
 		r.endReport(ctx, err)
 		return r.listFailed(err)
 	}
-	if t, back := r.unfit(ctx, version); back {
+	if t, back := r.unfit(ctx, version, version); back {
 		return t
 	}
 	if err := r.publish(ctx, d, version); err != nil {

@@ -42,6 +42,10 @@ type order struct {
 	// streamed says that floor is the end of a streaming list, and that this
 	// watch is the rest of that stream.
 	streamed bool
+	// beyond is the highest version that came before the end of that list and
+	// belongs behind it; empty if none did. What else was there up to it is not
+	// known.
+	beyond string
 	// recent are the last events passed, as a ring once it is full, and
 	// forgotten is the highest version that has fallen out of it.
 	recent    []passed
@@ -81,8 +85,8 @@ func (o *order) behind(key types.NamespacedName, version string) verdict {
 		}
 		return replayed
 	}
-	if o.forgotten != "" {
-		if above, _ := compareVersions(version, o.forgotten); above <= 0 {
+	for _, unknown := range [...]string{o.beyond, o.forgotten} {
+		if above, _ := compareVersions(version, unknown); unknown != "" && above <= 0 {
 			return lost
 		}
 	}
@@ -97,6 +101,15 @@ func (o *order) behind(key types.NamespacedName, version string) verdict {
 	}
 	o.remember(key, version)
 	return late
+}
+
+// follow goes on from the end of a streaming list. A change that belongs behind the
+// end and came before it is in the list, and moves the clock as if it had come in
+// its place.
+func (o *order) follow(end ending) {
+	if end.newest != end.version {
+		o.floor, o.last, o.beyond = end.version, end.newest, end.newest
+	}
 }
 
 // hasPassed reports whether one of the recent events was about key.

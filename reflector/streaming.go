@@ -31,51 +31,68 @@ func (r *Reflector[T]) stream(ctx context.Context) transition {
 		r.endReport(ctx, err)
 		return r.streamFailed(err, false)
 	}
-	version, err := r.initial(ctx, l, d)
+	end, err := r.initial(ctx, l, d)
 	if err != nil {
 		l.close()
 		r.endReport(ctx, err)
 		return r.streamFailed(err, true)
 	}
 	l.patience.rest()
-	if t, back := r.unfit(ctx, version); back {
+	if t, back := r.unfit(ctx, end.version, end.newest); back {
 		l.close()
 		return t
 	}
-	if err := r.publish(ctx, d, version); err != nil {
+	if err := r.publish(ctx, d, end.newest); err != nil {
 		l.close()
 		return r.refused(err)
 	}
+	r.order.follow(end)
 	// From here on it is a watch, and no older than one when it ends.
 	l.end(r.opts.watchTimeout(), errRenewed)
 	r.live = l
 	return r.toWatch("streamed", d)
 }
 
-// initial collects the initial events up to the bookmark that ends them, and
-// returns its version.
-func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (version string, err error) {
+// ending is how far a streaming list has come when it ends.
+type ending struct {
+	// version is that of the bookmark. newest is the highest of all before it, and
+	// higher where a change that belongs behind the end has come before it.
+	version, newest string
+}
+
+// reach notes a version of the list.
+func (e *ending) reach(version string) {
+	if order, ok := compareVersions(version, e.newest); e.newest == "" || ok && order > 0 {
+		e.newest = version
+	}
+}
+
+// initial collects the initial events up to the bookmark that ends them.
+func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (end ending, err error) {
 	settled := false
 	for {
 		began := time.Now()
 		events, err := l.next()
 		r.waited(began)
 		if err != nil {
-			return "", err
+			return end, err
 		}
 		r.received(len(events))
 		before := d.len()
 		for i := range events {
 			event := &events[i]
+			if event.Type != deltafifo.Bookmark && hasVersion(event.Version) {
+				end.reach(event.Version)
+			}
 			switch event.Type {
 			case deltafifo.Bookmark:
 				if event.InitialEventsEnd {
 					if !hasVersion(event.Version) {
-						return "", errNoVersion
+						return end, errNoVersion
 					}
 					l.pending = events[i+1:]
 					r.report.Objects = d.len()
-					return event.Version, nil
+					return r.endAt(end, event.Version), nil
 				}
 				// A server that knows of initial events sends none before.
 				settled = true
@@ -84,8 +101,9 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 					d.nameless++
 					r.reject(ctx, &event.Item, event.Err)
 				}
-				d.forget(event.Key)
-				r.broken.unmet(event.Key)
+				if d.forget(event.Key, r.pushed(event.Version)) {
+					r.broken.unmet(event.Key)
+				}
 			default:
 				settled = settled || event.Type == deltafifo.Updated || d.has(event.Key)
 				met := d.len()
@@ -96,7 +114,7 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 		}
 		r.report.Objects = d.len()
 		if err := r.relieve(ctx, d); err != nil {
-			return "", err
+			return end, err
 		}
 		// A server that ignores what was asked sends what is there, and then
 		// changes, for ever. They are no progress, and neither are the bytes
@@ -106,6 +124,15 @@ func (r *Reflector[T]) initial(ctx context.Context, l *live[T], d *diff[T]) (ver
 			l.patience.touch()
 		}
 	}
+}
+
+// endAt returns the end of a list whose bookmark is of version.
+func (r *Reflector[T]) endAt(end ending, version string) ending {
+	end.version = version
+	if order, ok := compareVersions(end.newest, version); !ok || order < 0 || r.unversioned {
+		end.newest = version
+	}
+	return end
 }
 
 // streamFailed says where a streaming list that failed leads. opened tells that

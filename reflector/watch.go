@@ -139,22 +139,27 @@ func (r *Reflector[T]) deliver(ctx context.Context, events []Event[T]) (moved bo
 // settle tells a replay of a streaming list from an object that it is missing
 // because a frame came after the end. The error is one of the sink.
 func (r *Reflector[T]) settle(ctx context.Context, event *Event[T]) (verdict, error) {
-	if event.Type == deltafifo.Deleted || event.Key.Name == "" {
+	if event.Key.Name == "" {
 		return replayed, nil
 	}
 	known, err := r.sink.Known(ctx)
 	if err != nil {
 		return lost, r.sinkError(err)
 	}
-	if _, version, held := known.Lookup(event.Key); held {
-		if order, ok := compareVersions(version, event.Version); ok && order >= 0 {
+	_, version, there := known.Lookup(event.Key)
+	if b, broken := r.IsBroken(event.Key); broken {
+		version, there = b.Err.Version, true
+	}
+	if !there {
+		if event.Type == deltafifo.Deleted {
 			return replayed, nil
 		}
+		return lost, nil
 	}
-	if _, broken := r.IsBroken(event.Key); broken {
-		return replayed, nil
+	if order, ok := compareVersions(version, event.Version); ok && order < 0 {
+		return lost, nil
 	}
-	return lost, nil
+	return replayed, nil
 }
 
 // reuse keeps the slice of a delivery for the next one, without what it held. It

@@ -100,15 +100,15 @@ func (s *simulation) breakRequests() *Failure {
 	return s.done(s.world.script.Add(f))
 }
 
-// disorder adds a fault that swaps two frames. That of a streaming list holds the
-// last of the objects back behind the end of the list, if nobody writes before
-// that, and there is a list soon.
+// disorder adds a fault that swaps two frames, of a streaming list too. One that is
+// for streaming lists only holds the last of the objects back behind the end of the
+// list, if nobody writes before that, and there is a list soon.
 func (s *simulation) disorder(f fault.Fault) *Failure {
 	m := s.anyMirror()
 	f.Client = m.spec.Name
 	faults := []fault.Fault{f}
+	m.gaps.allow()
 	if f.Streaming {
-		m.gaps.allow()
 		f.AfterEvents = max(0, len(m.view.at(s.world.truth.now(), s.world.revision()))-1)
 		faults = []fault.Fault{f, {Verb: "watch", Client: f.Client, Times: 1, Cut: fault.CutError, Code: http.StatusGone}}
 	}
