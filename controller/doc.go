@@ -72,7 +72,7 @@
 //	})
 //
 // When the reconcile ends, its key is held until the informer shows all that it has
-// written: the version of the last write, or any later one, as of an event of another
+// written (see the example of Write): the version of the last write, or any later one, as of an event of another
 // object or a bookmark. Any number of children may be created in one reconcile, also
 // with generated names, and nothing has to be expected or counted. No worker waits,
 // and other keys go on. [Delete] does the same for what is deleted, and [Wrote] is for
