@@ -54,8 +54,8 @@
 // as broken an older state may be held, as long as the one that the mark is about
 // is there and poisonous, and what is held does not change. And (gaps.go) where
 // the frame of an object is held back behind the end of a streaming list, the
-// object may be missing, and a handler told that it is gone, until the late frame
-// has made the informer read its state again.
+// object may be missing or as it was before that frame, and a handler told that it
+// is gone, until the late frame has made the informer read its state again.
 //
 // At the end all faults are mended, and within an hour of virtual time stores,
 // indexes and handlers must be as the server's exact list, and nothing broken.

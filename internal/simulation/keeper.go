@@ -108,6 +108,11 @@ func (k *keeper) whole(h held) *Failure {
 // fill excuses the gaps of an informer that has yet to read the state again: one
 // that watches has been told of them and has done so.
 func (k *keeper) fill(h held, want map[types.NamespacedName]State) {
+	for key, s := range h.objects {
+		if h.reader.State != reflector.Watching && k.gaps.outdated(key, s.Version) {
+			want[key] = s
+		}
+	}
 	maps.DeleteFunc(want, func(key types.NamespacedName, _ State) bool {
 		_, there := h.objects[key]
 		return !there && h.reader.State != reflector.Watching && k.gaps.excuse(key)
@@ -129,7 +134,7 @@ func (k *keeper) marks(h held, want map[types.NamespacedName]State, v uint64) *F
 			delete(want, key)
 		}
 		version, _ := strconv.ParseUint(b.Err.Version, 10, 64)
-		if version > v {
+		if version > v || h.reader.State != reflector.Watching && k.gaps.outdated(key, version) {
 			continue
 		}
 		wrong := ""

@@ -285,7 +285,7 @@ func (s recorded[T]) Watch(ctx context.Context, opts metav1.ListOptions) (reflec
 	}
 	out := &recordedStream[T]{Stream: stream, ctx: ctx, record: s.record, gaps: s.gaps}
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
-		out.seen = make(map[types.NamespacedName]bool)
+		out.seen = make(map[types.NamespacedName]uint64)
 	}
 	return out, nil
 }
@@ -297,7 +297,7 @@ type recordedStream[T reflector.Object] struct {
 	gaps   *gaps
 	// seen is what a streaming list has brought; nil after its end, or if it is
 	// none.
-	seen map[types.NamespacedName]bool
+	seen map[types.NamespacedName]uint64
 }
 
 // Next reads events and writes them down.
@@ -323,7 +323,7 @@ func (s *recordedStream[T]) see(e *Event) {
 	case e.Type == deltafifo.Deleted.String():
 		delete(s.seen, e.Key)
 	case e.Type != bookmark:
-		s.seen[e.Key] = true
+		s.seen[e.Key] = max(s.seen[e.Key], e.Version)
 	}
 }
 
