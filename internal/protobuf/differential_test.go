@@ -204,6 +204,9 @@ func containers(v reflect.Value, visit func(reflect.Value)) {
 			containers(it.Value(), visit)
 		}
 	case reflect.Struct:
+		if v.Type().PkgPath() == "unique" {
+			return // a handle, whose value nobody can write to
+		}
 		for i := range v.NumField() {
 			containers(v.Field(i), visit)
 		}
