@@ -79,6 +79,8 @@ type clientSource[T any] struct {
 	named func(ctx context.Context, key types.NamespacedName) (runtime.Object, error)
 	// fake is set if the client says that it is one of client-go's fakes.
 	fake bool
+	// held is what the one reader of a source that skips has (see Skipper).
+	held func(types.NamespacedName) (types.UID, string, bool)
 }
 
 // isFake reports whether client is a fake: in client-go only those, and what is
@@ -113,18 +115,8 @@ func (s *clientSource[T]) List(ctx context.Context, opts metav1.ListOptions, eac
 	if err != nil {
 		return Page{}, fmt.Errorf("%s: %w: %T is not a list: %w", s.name, ErrDecode, list, err)
 	}
-	// Each item is copied out of the slice, or the last survivor of a list
-	// would hold the memory of all.
-	var stopped error
-	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
-		stopped = each(s.item(obj))
-		return stopped
-	})
-	if stopped != nil {
-		return Page{}, stopped
-	}
-	if err != nil {
-		return Page{}, fmt.Errorf("%s: %w: %w", s.name, ErrDecode, err)
+	if err := s.items(list, each); err != nil {
+		return Page{}, err
 	}
 	return Page{
 		Version:   accessor.GetResourceVersion(),

@@ -27,6 +27,8 @@ type diff[T any] struct {
 	// gone holds the versions of the deletes that came with a streaming list:
 	// what is older and comes later is not there any more.
 	gone map[types.NamespacedName]string
+	// strange is set if seen may have keys that are neither kept nor known.
+	strange bool
 	// stale counts the objects that were older than what is held, and nameless
 	// those of which it could not be read which they are.
 	stale, nameless int
@@ -121,6 +123,13 @@ func (d *diff[T]) mark(key types.NamespacedName) {
 	}
 }
 
+// met tells that the key is there, with a state that nobody can use. What is held,
+// if anything, stays.
+func (d *diff[T]) met(key types.NamespacedName) {
+	d.strange = true
+	d.mark(key)
+}
+
 // forget takes a delete of version, empty if that means nothing, and reports
 // whether the key is gone: not if the state has something newer of it.
 func (d *diff[T]) forget(key types.NamespacedName, version string) bool {
@@ -193,6 +202,23 @@ func (d *diff[T]) part() []deltafifo.Delta[T] {
 	return d.changes(nil)
 }
 
+// all reports whether everything known has been seen. Then nobody need go through
+// it to find what is missing.
+func (d *diff[T]) all() bool {
+	if d.strange {
+		return false
+	}
+	held := len(d.seen)
+	for i := range d.kept.len() {
+		if delta := d.kept.at(i); delta.Type != 0 {
+			if _, _, known := d.known.Lookup(delta.Key); !known {
+				held--
+			}
+		}
+	}
+	return held == d.known.Len()
+}
+
 // finish returns the changes that lead to the state, which is that of version:
 // deletes first, then the objects in the order of the server.
 //
@@ -203,6 +229,9 @@ func (d *diff[T]) part() []deltafifo.Delta[T] {
 // With nameless objects in the state, nobody knows what is missing: nothing is
 // deleted then, and spared has what may be gone.
 func (d *diff[T]) finish(version string) []deltafifo.Delta[T] {
+	if d.none || d.all() {
+		return d.changes(nil)
+	}
 	var items []deltafifo.Delta[T]
 	for key := range d.known.Keys() {
 		if _, seen := d.seen[key]; seen {

@@ -33,7 +33,8 @@
 //
 // A state is compared, while it is read, with what the sink holds ([Known]). An
 // object with the same UID and version is not pushed, not transformed and not
-// kept, and where the source is a [Skipper], as NewRESTSource's is, not decoded.
+// kept; where the source is a [Skipper], as all here are, it is not decoded either,
+// or not copied out of the list that a client has decoded.
 // One with the same UID and an older version is not pushed either: versions never
 // go back. One with another UID under the same name is a Deleted and an Added. One
 // that is missing is a Deleted with FinalStateUnknown.

@@ -107,7 +107,8 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	}
 }
 
-// page reads one page of source, and gives up if the server does not deliver.
+// page reads one page of source, and gives up if the server does not deliver. The
+// item that each is given is used again for the next.
 func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
 	r.update(func(s *Status) { s.Pages++ })
 	r.report.Pages++
@@ -118,13 +119,15 @@ func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.L
 	defer patience.rest()
 	began, waiting := time.Now(), true
 	reading, asked := r.traced(ctx, patience.touch)
-	page, err := source.List(reading, opts, func(it Item[T]) error {
+	var it Item[T] // one for all: each takes what it needs
+	page, err := source.List(reading, opts, func(next Item[T]) error {
 		if waiting {
 			r.waited(began)
 			waiting = false
 		}
 		patience.touch()
 		r.received(1)
+		it = next
 		each(&it)
 		return ctx.Err()
 	})

@@ -26,8 +26,8 @@ type ListReport struct {
 	// and Bytes is 0 where the source does not tell (see SourceTrace).
 	Pages, Objects int
 	Bytes          uint64
-	// Skipped is the number of these objects that were not decoded, because the
-	// sink held the same UID and version. It is 0 where the source is no Skipper.
+	// Skipped is the number of these objects that were not decoded, or not taken
+	// out of a client's list, because the sink held the same UID and version. It is 0 where the source is no Skipper.
 	Skipped int
 	// Changes is the number of changes that led there from what the sink held,
 	// and Parts how often some of them were pushed before the state was complete,

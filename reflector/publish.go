@@ -86,7 +86,7 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 	}
 	// What is held stays, if it is an older state of the same object.
 	if uid, _, held := d.known.Lookup(it.Key); !held || it.UID == "" || uid == it.UID {
-		d.mark(it.Key)
+		d.met(it.Key)
 	}
 	r.reject(ctx, it, err)
 }

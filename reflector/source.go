@@ -23,8 +23,8 @@ type Item[T any] struct {
 	UID     types.UID
 	Version string
 	Object  T
-	// Unchanged tells that the object was not decoded, because its reader has
-	// this state of it (see Skipper). Object is zero.
+	// Unchanged tells that the object was not decoded, or not taken out of a
+	// list, because its reader has this state of it (see Skipper). Object is zero.
 	Unchanged bool
 	// Err is set if this one object could not be used (an *ObjectError). Key,
 	// UID and Version are set as far as they could be read; Object is zero.
@@ -85,14 +85,14 @@ type Streamless interface {
 }
 
 // Skipper is implemented by a Source that can tell who an object is before it
-// decodes it. When a state is read again, the reflector has most objects as they
-// are, and has no use for what decoding them would bring.
+// decodes it, or takes it out of a list. When a state is read again, the reflector
+// has most objects as they are, and has no use for others that are equal.
 type Skipper[T any] interface {
 	// Skipping returns a source of the same collection for one reader. In a list,
 	// and among the initial events of a streaming list, an object that held
-	// returns with the same UID and version comes as an Item that is Unchanged.
-	// All others are decoded: those without a version, those that held does not
-	// return, and every event after the initial ones.
+	// returns with the same UID and version may come as an Item that is Unchanged.
+	// No others do: not those without a version, those that held does not
+	// return, nor any event after the initial ones.
 	//
 	// The goroutine that calls List or Next calls held. The source is used by one
 	// goroutine at a time.
