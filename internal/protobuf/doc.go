@@ -29,6 +29,14 @@
 // knows, field by field and encoded again. For all others [NewDecoder]
 // returns [ErrUnsupported].
 //
+// apimachinery can hold the text of managedFields in another way, with the build
+// tag fieldsv1string. The decoder sets it through its methods, and the tests pass
+// with both:
+//
+//	go test -tags fieldsv1string heliograph.example/internal/protobuf
+//
+// This is no part of make test: the tag compiles all of k8s.io/api once more.
+//
 // # Sharing
 //
 // Objects of one collection are much alike. A decoder keeps bounded tables of
