@@ -37,6 +37,11 @@
 //
 // This is no part of make test: the tag compiles all of k8s.io/api once more.
 //
+// A plan takes 70 to 90 kB for a kind that contains a Pod, and 700 kB for the nine
+// of them together, once per program. They have no parts in common: a field knows
+// the place of its trial and its list in the decoder, and places are counted
+// through the whole plan.
+//
 // # Sharing
 //
 // Objects of one collection are much alike. A decoder keeps bounded tables of
