@@ -244,6 +244,27 @@ func TestALengthThatIsOnlyClaimedAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestAMillionTinyItemsNeedNoLargerWindow(t *testing.T) {
+	const n = 1_000_000
+	for e, body := range map[Encoding]string{
+		JSON:     `{"items":[` + strings.Repeat("{},", n-1) + "{}]}",
+		Protobuf: magic + str(2, strings.Repeat(str(2, ""), n)),
+	} {
+		l := NewList(strings.NewReader(body))
+		items, largest := 0, 0
+		for {
+			_, err := l.Next()
+			if err != nil {
+				if err != io.EOF || items != n || largest > usualWindow {
+					t.Errorf("%v: %d items, the window had %d bytes (%v)", e, items, largest, err)
+				}
+				break
+			}
+			items, largest = items+1, max(largest, len(l.w.buf))
+		}
+	}
+}
+
 func TestTheWindowIsSmallAgainAfterALargeItem(t *testing.T) {
 	maps := []corev1.ConfigMap{configMap("big", 1<<20)}
 	for i := range 3000 {
