@@ -99,7 +99,7 @@ var targets = map[string]target{
 var reasons = map[string]string{
 	"idle: bytes of an informer and a handler": "about half are the stacks of the two goroutines of an informer, which have " +
 		"grown while it read its first state; a collection of garbage halves them only where less than a quarter is in use. The rest " +
-		"is the read buffer of the open watch (4 KB), the queue, the empty store, and a REST client for each informer.",
+		"is the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
 	"queue: bytes per key that waits": "a key has its priority, tenant, times and failures with it from the start. client-go keeps failures in " +
 		"its rate limiter, in a map that grows with each key that fails and shrinks only where somebody calls Forget; this row has none.",
 	"queue: bytes per key that is delayed":                             "as for a key that waits.",

@@ -83,10 +83,10 @@ func (b *buffer[T]) moveTo(n int) {
 	b.slots, b.head = slots, 0
 }
 
-// capacity rounds up to a power of two, and to 8.
+// capacity rounds up to a power of two. An idle queue has seen one delta.
 func capacity(n int) int {
-	if n <= 8 {
-		return 8
+	if n <= 1 {
+		return 1
 	}
 	return 1 << bits.Len(uint(n-1))
 }

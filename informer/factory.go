@@ -51,6 +51,8 @@ type Factory struct {
 	order []member
 	// ladders remember, for each resource, how it can be read.
 	ladders map[schema.GroupVersionResource]*reflector.Ladder
+	// clients are shared by the informers of a group and version.
+	clients map[clientKey]rest.Interface
 	// resources remembers what discovery has told, by group and version.
 	resources map[schema.GroupVersion][]resource
 	// started has what Stop has to end.
@@ -116,6 +118,7 @@ func NewFactory(config *rest.Config, opts FactoryOptions) (*Factory, error) {
 		config: config, client: client, scheme: opts.Scheme, unmarshal: opts.UnmarshalJSON, discovery: disco, group: group,
 		shared:    make(map[sharedKey]sharedInformer),
 		ladders:   make(map[schema.GroupVersionResource]*reflector.Ladder),
+		clients:   make(map[clientKey]rest.Interface),
 		resources: make(map[schema.GroupVersion][]resource),
 	}, nil
 }

@@ -235,7 +235,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("informer %s: %w: the context is nil", i.name, ErrInvalid)
 	}
 	if err := i.begin(); err != nil {
-		return fmt.Errorf("informer %s: %w", i.name, err)
+		return i.named(err)
 	}
 	return i.run(ctx)
 }
@@ -246,14 +246,12 @@ func (i *Informer[T]) begin() error { return i.life.begin() }
 // run is what follows begin.
 func (i *Informer[T]) run(ctx context.Context) (err error) {
 	defer func() { i.life.end(err) }()
-	logger := klog.FromContext(ctx).WithValues("informer", i.name)
-	i.failures.logger.Store(&logger)
 	outer := ctx
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logger))
+	ctx, cancel := i.runContext(ctx)
 	defer cancel()
 	queue, err := deltafifo.New[T](deltafifo.Options{Holds: i.holds})
 	if err != nil {
-		return fmt.Errorf("informer %s: %w", i.name, err)
+		return i.named(err)
 	}
 	i.queue.Store(queue)
 	i.processor.start(ctx)
@@ -272,10 +270,21 @@ func (i *Informer[T]) run(ctx context.Context) (err error) {
 	i.processor.stop()
 	i.detector.check()
 	if err := cmp.Or(loop, read); err != nil && outer.Err() == nil {
-		return fmt.Errorf("informer %s: %w", i.name, err)
+		return i.named(err)
 	}
 	return nil
 }
+
+// runContext is what everything in a run begins with. Like named it is apart from
+// run, whose frame is on the stack while the informer is idle.
+func (i *Informer[T]) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	logger := klog.FromContext(ctx).WithValues("informer", i.name)
+	i.failures.logger.Store(&logger)
+	return context.WithCancel(klog.NewContext(ctx, logger))
+}
+
+// named puts the name before an error.
+func (i *Informer[T]) named(err error) error { return fmt.Errorf("informer %s: %w", i.name, err) }
 
 func (i *Informer[T]) holds(key types.NamespacedName) bool {
 	_, ok := i.store.Entry(key)

@@ -81,25 +81,46 @@ func newSource[T Object](f *Factory, form form, kind schema.GroupVersionKind, gv
 	})
 }
 
-// restClient makes a client for the group and version of a kind. Built-in types
-// travel as protobuf unless the config asks for something else; others are only
-// served as JSON, or only know how to be read from it. How unstructured objects
-// and metadata travel is up to their source: of the client's types they need
-// nothing but the status of an error, which a user's scheme may not know.
+// clientKey is what the clients of a factory differ in.
+type clientKey struct {
+	gv              schema.GroupVersion
+	typed, protobuf bool
+}
+
+// restClient returns the client of the group and version of a kind, which its
+// informers share. Built-in types travel as protobuf unless the config asks for
+// something else; others are only served as JSON, or only know how to be read from
+// it. How unstructured objects and metadata travel is up to their source: of the
+// client's types they need nothing but the status of an error, which a user's
+// scheme may not know. The caller holds mu.
 func (f *Factory) restClient(form form, kind schema.GroupVersionKind, t reflect.Type) (rest.Interface, error) {
+	key := clientKey{gv: kind.GroupVersion(), typed: form == typed}
+	key.protobuf = key.typed && f.config.ContentType == "" && f.config.AcceptContentTypes == "" &&
+		scheme.Scheme.AllKnownTypes()[kind] == t.Elem()
+	if client, ok := f.clients[key]; ok {
+		return client, nil
+	}
+	client, err := f.newClient(key)
+	if err != nil {
+		return nil, err
+	}
+	f.clients[key] = client
+	return client, nil
+}
+
+// newClient makes a client.
+func (f *Factory) newClient(key clientKey) (rest.Interface, error) {
 	config := rest.CopyConfig(f.config)
-	gv := kind.GroupVersion()
-	config.GroupVersion = &gv
+	config.GroupVersion = &key.gv
 	config.APIPath = "/apis"
-	if gv.Group == "" {
+	if key.gv.Group == "" {
 		config.APIPath = "/api"
 	}
-	if form != typed {
-		config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-		return rest.RESTClientForConfigAndClient(config, f.client)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	if key.typed {
+		config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
 	}
-	config.NegotiatedSerializer = serializer.NewCodecFactory(f.scheme).WithoutConversion()
-	if config.ContentType == "" && config.AcceptContentTypes == "" && scheme.Scheme.AllKnownTypes()[kind] == t.Elem() {
+	if key.protobuf {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}

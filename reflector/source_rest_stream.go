@@ -45,6 +45,15 @@ func (s *restStream[T]) Next() ([]Event[T], error) {
 	if s.err == nil && (s.stopped.Load() || s.ctx.Err() != nil) {
 		s.err = s.ended(nil)
 	}
+	if s.err == nil {
+		s.frames.Await()
+	}
+	return s.collect()
+}
+
+// collect makes the next batch. It is not in Next, which is to wait with a small
+// frame on the stack.
+func (s *restStream[T]) collect() ([]Event[T], error) {
 	for next := s.frames.Next; s.err == nil && len(s.batch) < maxBatch; next = s.frames.TryNext {
 		frame, err := next()
 		if errors.Is(err, wire.ErrNotReady) {

@@ -34,7 +34,7 @@ func (r *Reflector[T]) run(ctx context.Context, round bool) error {
 // step does what the present state asks for and says where that leads. It
 // returns at once when ctx ends.
 func (r *Reflector[T]) step(ctx context.Context) transition {
-	switch s := r.Status(); s.State {
+	switch r.state() {
 	case Streaming:
 		return r.inTurn(ctx, r.stream)
 	case Listing:
@@ -42,14 +42,28 @@ func (r *Reflector[T]) step(ctx context.Context) transition {
 	case Watching:
 		return r.watch(ctx)
 	case BackingOff, NotServed, Forbidden:
-		if err := r.dropGone(ctx, s); err != nil {
-			return r.refused(err)
-		}
-		r.pause(ctx, s)
-		return r.to(r.retry)
+		return r.rest(ctx)
 	default:
 		return r.start(ctx)
 	}
+}
+
+// state is that of the status, without a copy of all of it: step is on the stack
+// for as long as a watch is idle.
+func (r *Reflector[T]) state() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status.State
+}
+
+// rest waits for the end of a pause.
+func (r *Reflector[T]) rest(ctx context.Context) transition {
+	s := r.Status()
+	if err := r.dropGone(ctx, s); err != nil {
+		return r.refused(err)
+	}
+	r.pause(ctx, s)
+	return r.to(r.retry)
 }
 
 // begin takes the right to run. After a round that ended in a pause, the pause

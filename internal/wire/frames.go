@@ -30,6 +30,15 @@ func NewFrames(body io.Reader) *Frames {
 	return &Frames{w: window{r: body, small: watchWindow}}
 }
 
+// Await waits until there is something to be read or the body has ended, which
+// Next then tells. Who waits here and not in Next waits with less stack, which is
+// most of what a watch holds while it is idle.
+func (f *Frames) Await() {
+	if f.err == nil {
+		_ = f.w.need(1) // the window keeps the error for Next
+	}
+}
+
 // Next waits for the next frame. At the end of the body it returns io.EOF. Any
 // other error ends the watch: a *SyntaxError if the end of a frame cannot be
 // found, an io.ErrUnexpectedEOF if the body ends within a frame, or what its

@@ -294,6 +294,42 @@ func TestAStreamThatIsOutOfStepEnds(t *testing.T) {
 	}
 }
 
+func TestAwaitWaitsForTheFirstByteAndLeavesTheErrorToNext(t *testing.T) {
+	small := configMap("small", 1)
+	small.TypeMeta = mapType
+	for _, e := range []Encoding{Protobuf, JSON} {
+		body := bytes.TrimSpace(watchBody(t, e, watch.Event{Type: watch.Added, Object: &small}))
+		down := errors.New("down")
+		f := NewFrames(io.MultiReader(iotest.OneByteReader(bytes.NewReader(body)), iotest.ErrReader(down)))
+		if f.Await(); len(f.w.have()) != 1 {
+			t.Errorf("%v: %d bytes at hand", e, len(f.w.have()))
+		}
+		if frame, err := f.Next(); err != nil || who(e, frame.Raw).name != "small" {
+			t.Errorf("%v: %v", e, err)
+		}
+		f.Await()
+		if _, err := f.Next(); !errors.Is(err, down) {
+			t.Errorf("%v: %v", e, err)
+		}
+	}
+}
+
+func TestAReadThatFillsTheWindowMakesItGrow(t *testing.T) {
+	small := configMap("small", 1)
+	small.TypeMeta = mapType
+	f := NewFrames(bytes.NewReader(bytes.Repeat(watchBody(t, Protobuf, watch.Event{Type: watch.Added, Object: &small}), 1000)))
+	for {
+		if _, err := f.Next(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.w.buf) < busyWindow {
+		t.Errorf("a window of %d bytes after a thousand frames that were at hand", len(f.w.buf))
+	}
+}
+
 func TestAnIdleWatchKeepsASmallWindow(t *testing.T) {
 	big := configMap("big", 100_000)
 	big.TypeMeta = mapType

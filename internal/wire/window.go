@@ -9,9 +9,12 @@ import (
 
 const (
 	// listWindow and watchWindow are the sizes at which a window begins. A
-	// watch is idle most of its life, and keeps its window.
+	// watch is idle most of its life, and then has its window for bookmarks.
 	listWindow  = 32 << 10
-	watchWindow = 4 << 10
+	watchWindow = 512
+	// busyWindow is how large a window gets once one read has filled it with more
+	// than whole objects.
+	busyWindow = 4 << 10
 	// usualWindow is how large a window gets while the bytes come faster than
 	// they are used. Only an object that is larger makes it grow more.
 	usualWindow = 64 << 10
@@ -104,7 +107,7 @@ func (w *window) room(n int) {
 	}
 	to := w.buf
 	switch {
-	case w.lo == 0 || n > len(w.buf):
+	case w.lo == 0 || n > len(w.buf) || len(w.buf) < busyWindow:
 		to = make([]byte, 2*len(w.buf))
 	case len(w.buf) > usualWindow && n <= usualWindow/2:
 		to = make([]byte, usualWindow) // a giant has passed
