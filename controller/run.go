@@ -18,9 +18,9 @@ import (
 //
 // If ctx ends, or an informer stops, before the informers are synced, the error says
 // what was missing and why. If a watched informer stops later, its objects would get
-// old unnoticed: Run ends as if ctx had, and the error names the informer and wraps
-// [informer.ErrStopped]. So give informers and controllers one context, or stop the
-// controllers first.
+// old unnoticed: unless ctx ends within a second, Run ends as if it had, and the error
+// names the informer and wraps [informer.ErrStopped]. So give informers and controllers
+// one context, or stop the controllers first.
 //
 // A controller can be run again after Run has returned. While it runs, or something
 // that a StopError has named does, another Run is ErrRunning.

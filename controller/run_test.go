@@ -299,3 +299,25 @@ func TestAnInformerThatStopsEndsTheRun(t *testing.T) {
 		})
 	}
 }
+
+func TestAnInformerThatStopsTogetherWithTheControllerIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newInformer(t, newServer(newPod("a", "")))
+		c := newController(t, succeed, Options{})
+		mustWatch(t, c, pods, Self)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- pods.Run(ctx) }()
+		stop := run(t, c)
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		// The informer has stopped, and whoever watches it knows, before the
+		// context of the controller ends.
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}

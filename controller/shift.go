@@ -66,11 +66,24 @@ func (s *shift) watch(w *watch) error {
 	return nil
 }
 
+// stopGrace is how long after the stop of a watched informer the run may end by
+// itself. Contexts that end together do not end at one instant: an informer can
+// have stopped before the context of the controller knows.
+const stopGrace = time.Second
+
 // guard ends the run when the informer of a watch stops. The lock of the controller
 // must be held, so that no guard begins after the run has ended.
 func (s *shift) guard(w watching) {
 	s.guards.Go(func() {
-		if err := w.Stopped(s.ctx); errors.Is(err, informer.ErrStopped) {
+		err := w.Stopped(s.ctx)
+		if !errors.Is(err, informer.ErrStopped) {
+			return
+		}
+		grace := time.NewTimer(stopGrace)
+		defer grace.Stop()
+		select {
+		case <-s.ctx.Done():
+		case <-grace.C:
 			s.fail(fmt.Errorf("%s: %w", w.name, err))
 		}
 	})
