@@ -91,12 +91,24 @@ func (i *Informer[T]) await(ctx context.Context, done, removed <-chan struct{}, 
 	return nil
 }
 
-// awaitEnd waits for done, and returns what else ended the wait.
+// awaitEnd waits for done, and returns what else ended the wait. Meanwhile the
+// reader goes before others.
 func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{}) error {
+	defer i.reflector.Want()()
+	return i.untilEnd(ctx, done, removed)
+}
+
+// awaitStop waits for the end of a run, and returns the reason or what else ended
+// the wait.
+func (i *Informer[T]) awaitStop(ctx context.Context, removed <-chan struct{}) error {
+	return i.untilEnd(ctx, nil, removed)
+}
+
+// untilEnd waits for done, if it is not nil, and returns what else ended the wait.
+func (i *Informer[T]) untilEnd(ctx context.Context, done, removed <-chan struct{}) error {
 	if ctx == nil {
 		return fmt.Errorf("%w: the context is nil", ErrInvalid)
 	}
-	defer i.reflector.Want()()
 	for {
 		_, stopped, changed := i.life.state()
 		switch {
@@ -111,30 +123,6 @@ func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{
 		}
 		select {
 		case <-done:
-		case <-removed:
-		case <-ctx.Done():
-		case <-changed:
-		}
-	}
-}
-
-// awaitStop waits for the end of a run, and returns the reason or what else ended
-// the wait.
-func (i *Informer[T]) awaitStop(ctx context.Context, removed <-chan struct{}) error {
-	if ctx == nil {
-		return fmt.Errorf("%w: the context is nil", ErrInvalid)
-	}
-	for {
-		_, stopped, changed := i.life.state()
-		switch {
-		case isClosed(removed):
-			return ErrRemoved
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case stopped:
-			return i.life.stopReason()
-		}
-		select {
 		case <-removed:
 		case <-ctx.Done():
 		case <-changed:
