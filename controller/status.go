@@ -75,7 +75,8 @@ type Counters struct {
 	// them that failed in whatever way. Panics and Permanent count those among
 	// the errors that were a panic, and that are not retried.
 	Reconciles, Errors, Panics, Permanent uint64
-	// MapPanics counts the panics of maps and predicates.
+	// MapPanics counts the panics of maps, predicates and tenant functions that a
+	// watch has called.
 	MapPanics uint64
 	// Unseen counts receipts that were not met in time; see [Write].
 	Unseen uint64
@@ -176,7 +177,7 @@ func (c *counts) giveUp(key types.NamespacedName, err error) (known bool) {
 	return known
 }
 
-// unmapped counts a panic of a map or a predicate.
+// unmapped counts a panic of a map, a predicate or a tenant function.
 func (c *counts) unmapped(key types.NamespacedName, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

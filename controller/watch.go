@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -131,9 +132,11 @@ func (s *selector[T]) Handle(ctx context.Context, change informer.Change[T]) {
 		how.Priority = workqueue.Low
 	}
 	for _, key := range union(before, after) {
-		// The only error is that of a closed queue, whose run has ended. The
-		// next run is told of every object.
-		_ = s.queue.AddWith(key, how)
+		// A queue is closed when its run ends, and the next run is told of every
+		// object.
+		if err := s.queue.AddWith(key, how); err != nil && !errors.Is(err, workqueue.ErrClosed) {
+			s.unmapped(ctx, key, err)
+		}
 	}
 }
 
@@ -156,11 +159,15 @@ func (s *selector[T]) mapped(ctx context.Context, key types.NamespacedName, obj 
 // recover is deferred, to report a panic of a user's function for an object.
 func (s *selector[T]) recover(ctx context.Context, key types.NamespacedName) {
 	if v := recover(); v != nil {
-		err := &PanicError{Key: key, Value: v, Stack: debug.Stack()}
-		ctx := klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", s.name, "key", key))
-		s.counts.unmapped(key, err)
-		s.report(ctx, key, err)
+		s.unmapped(ctx, key, &PanicError{Key: key, Value: v, Stack: debug.Stack()})
 	}
+}
+
+// unmapped reports that a change could not be turned into a key of the queue.
+func (s *selector[T]) unmapped(ctx context.Context, key types.NamespacedName, err error) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", s.name, "key", key))
+	s.counts.unmapped(key, err)
+	s.report(ctx, key, err)
 }
 
 // union returns what is in a or in b, each once.

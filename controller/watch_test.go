@@ -208,6 +208,34 @@ func TestAMapThatPanicsHarmsOnlyItsObject(t *testing.T) {
 	})
 }
 
+func TestAKeyWhoseTenantFunctionPanicsIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := newInformer(t, newServer(newPod("a", ""), newPod("bad", "")))
+		var s seen
+		var r recorder
+		c := newController(t, s.reconcile, Options{OnError: r.onError, Tenant: func(key types.NamespacedName) string {
+			if key.Name == "bad" {
+				panic("nobody's")
+			}
+			return key.Namespace
+		}})
+		mustWatch(t, c, pods, Self)
+		start(t, pods)
+		stop := run(t, c)
+		s.expect(t, "a")
+		told := r.all()
+		if len(told) != 1 || told[0].key != key("bad") || !errors.Is(told[0].err, workqueue.ErrBadKey) {
+			t.Errorf("told: %v", told)
+		}
+		if status := c.Status(); status.MapPanics != 1 || status.LastErrorKey != key("bad") {
+			t.Errorf("%+v", status)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestWorkersWaitForTheInformers(t *testing.T) {
 	bubble(t, "until they have told everything", func(t *testing.T) {
 		pods := newInformer(t, newServer(newPod("a", "")))
