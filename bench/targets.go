@@ -97,9 +97,8 @@ var targets = map[string]target{
 // reasons explain rows in which Heliograph loses or does not reach what it has
 // to. They are printed where that is so.
 var reasons = map[string]string{
-	"idle: bytes of an informer and a handler": "about half are the stacks of the two goroutines of an informer, which have " +
-		"grown while it read its first state; a collection of garbage halves them only where less than a quarter is in use. The rest " +
-		"is the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
+	"idle: bytes of an informer and a handler": "about half are the stacks of the two goroutines of an informer; a collection " +
+		"of garbage halves one only where less than a quarter of it is in use. The rest is the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
 	"queue: bytes per key that waits": "a key has its priority, tenant, times and failures with it from the start. client-go keeps failures in " +
 		"its rate limiter, in a map that grows with each key that fails and shrinks only where somebody calls Forget; this row has none.",
 	"queue: bytes per key that is delayed":                             "as for a key that waits.",
