@@ -65,6 +65,9 @@ type Options struct {
 	// namespaces, as in [workqueue.Options]. nil means no tenants.
 	Tenant  func(key types.NamespacedName) string
 	Weights map[string]int
+	// Leadership, if not nil, lets the workers start only once this process leads,
+	// and ends Run when it does no longer. The informers of all processes run.
+	Leadership Leadership
 	// OnError, if not nil, is told of each error of a reconcile and each panic,
 	// in place of the log, and of each receipt that was not met. It is called by
 	// the worker, before the key is given back, by the handler that met a panic

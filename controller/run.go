@@ -22,6 +22,10 @@ import (
 // names the informer and wraps [informer.ErrStopped]. So give informers and controllers
 // one context, or stop the controllers first.
 //
+// With [Options].Leadership, Run waits between the two until this process leads: the
+// informers run on, and what changes is queued. When it leads no longer, Run ends as if
+// ctx had, and returns an error that is [ErrNotLeading].
+//
 // A controller can be run again after Run has returned. While it runs, or something
 // that a StopError has named does, another Run is ErrRunning.
 func (c *Controller) Run(ctx context.Context) error {
@@ -35,8 +39,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", c.name, err)
 	}
 	if err = c.sync(ctx, s); err == nil {
-		c.work(ctx, s)
-		err = s.failure()
+		err = c.serve(ctx, s)
 	}
 	cancel()
 	if ended := c.end(ctx, s); err == nil {
@@ -85,6 +88,22 @@ func (c *Controller) sync(ctx context.Context, s *shift) error {
 	return nil
 }
 
+// serve waits until the process leads, where that is asked for, and lets the workers
+// work until ctx ends.
+func (c *Controller) serve(ctx context.Context, s *shift) error {
+	c.mu.Lock()
+	c.enter(Standby)
+	for _, w := range s.watches {
+		s.guard(w)
+	}
+	c.mu.Unlock()
+	if leads, err := c.lead(ctx, s); !leads {
+		return err
+	}
+	c.work(ctx, s)
+	return s.failure()
+}
+
 // startAll starts the watches.
 func (c *Controller) startAll(s *shift) ([]watching, error) {
 	c.mu.Lock()
@@ -102,9 +121,6 @@ func (c *Controller) startAll(s *shift) ([]watching, error) {
 func (c *Controller) work(ctx context.Context, s *shift) {
 	c.mu.Lock()
 	c.enter(Running)
-	for _, w := range s.watches {
-		s.guard(w)
-	}
 	s.resize(c.workers)
 	klog.FromContext(ctx).V(2).Info("Controller runs", "workers", c.workers)
 	c.mu.Unlock()
@@ -117,6 +133,9 @@ func (c *Controller) end(ctx context.Context, s *shift) error {
 	c.enter(Stopping)
 	c.mu.Unlock()
 	err := s.end(c.options.StopTimeout)
+	if s.term != nil {
+		s.term.Leave(err == nil)
+	}
 	klog.FromContext(ctx).V(2).Info("Controller stops", "dropped", s.queue.Stats().Dropped)
 
 	next, failed := c.newQueue()

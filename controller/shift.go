@@ -21,6 +21,7 @@ type shift struct {
 	cancel context.CancelFunc
 	queue  *queue
 	guards sync.WaitGroup
+	term   Term // under which the workers work; nil if none is needed
 
 	// watches and absences, by informer, are guarded by the lock of the
 	// controller, and do not change any more once it stops.

@@ -19,6 +19,7 @@ type Phase string
 const (
 	Stopped  Phase = "stopped"  // does not run
 	Syncing  Phase = "syncing"  // waits for the watched informers
+	Standby  Phase = "standby"  // is ready, and waits until this process leads
 	Running  Phase = "running"  // reconciles
 	Stopping Phase = "stopping" // waits for the reconciles under way and ends its watches
 )

@@ -92,11 +92,11 @@ type registration interface {
 func (c *Controller) watch(w *watch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase == Syncing || c.phase == Running {
+	if c.phase == Syncing || c.phase == Standby || c.phase == Running {
 		if err := c.shift.watch(w); err != nil {
 			return fmt.Errorf("controller %s: watch: %w", c.name, err)
 		}
-		if c.phase == Running {
+		if c.phase != Syncing {
 			c.shift.guard(c.shift.watches[len(c.shift.watches)-1])
 		}
 	}

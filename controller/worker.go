@@ -20,6 +20,9 @@ func (s *shift) work(hiring context.Context) {
 		if err != nil {
 			return // hiring has ended, or the queue is closed
 		}
+		if !s.mayStart() {
+			return // and so does the run: the key is dropped with the queue
+		}
 		s.turn(hiring, key)
 	}
 }
