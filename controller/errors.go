@@ -80,17 +80,26 @@ type StopError struct {
 // Error names up to ten keys.
 func (e *StopError) Error() string {
 	var left []string
-	for i, r := range e.Reconciling {
-		if i == 10 {
-			left = append(left, fmt.Sprintf("%d others", len(e.Reconciling)-i))
-			break
-		}
-		left = append(left, fmt.Sprintf("reconcile of %s since %s", r.Key, r.Since.Format(time.RFC3339)))
+	if len(e.Reconciling) > 0 {
+		left = append(left, brief(e.Reconciling))
 	}
 	for _, name := range e.Watches {
 		left = append(left, "watch of "+name)
 	}
 	return fmt.Sprintf("not ended %v after the stop: %s", e.Timeout, strings.Join(left, ", "))
+}
+
+// brief names up to ten reconciles.
+func brief(all []Reconciling) string {
+	var names []string
+	for i, r := range all {
+		if i == 10 {
+			names = append(names, fmt.Sprintf("%d others", len(all)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("reconcile of %s since %s", r.Key, r.Since.Format(time.RFC3339)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // PanicError is what a panic of a reconciler, a map or a predicate becomes.
