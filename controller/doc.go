@@ -84,6 +84,16 @@
 // error, and may have been done: the name of an object should follow from what it is
 // for wherever two of it would do harm.
 //
+// [WriteOver] is for updates of an object that was read. With [WatchOptions].SkipOwn its
+// key is not reconciled once more only because it wrote.
+//
+// # One of several processes
+//
+// With [Options].Leadership the workers start only in the process that leads, and the
+// others stand by with synced informers and filled queues. Package leader, in the folder
+// below, has one by a Lease. [Controller.Ready] and [Controller.Healthy] say what is not
+// ready and which reconcile does not end, and package health tells it over HTTP.
+//
 // # Time
 //
 // [Options].Timeout ends the context of a reconcile that takes too long. One that

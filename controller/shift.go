@@ -21,6 +21,7 @@ type shift struct {
 	cancel context.CancelFunc
 	queue  *queue
 	guards sync.WaitGroup
+	own    own  // what the reconciles have written over what they had read
 	term   Term // under which the workers work; nil if none is needed
 
 	// watches and absences, by informer, are guarded by the lock of the
@@ -59,7 +60,7 @@ func newShift(ctx context.Context, cancel context.CancelFunc, c *Controller) *sh
 
 // watch starts a watch. The lock of the controller must be held.
 func (s *shift) watch(w *watch) error {
-	r, err := w.start(s.queue)
+	r, err := w.start(s)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -28,6 +29,11 @@ type WatchOptions[T any] struct {
 	// is added or deleted, and an object that has taken the place of another
 	// of its name, always is, and so is a resync.
 	Where Predicate[T]
+	// SkipOwn leaves out a key for an update that its own reconcile has written with
+	// [WriteOver], if nobody else has a part in it. Other keys that the map names for
+	// the object are reconciled, and so is the key for whatever else happens. T must
+	// be a pointer to an object with metadata, or nothing is left out.
+	SkipOwn bool
 	// Strict asks Where about every change, also about those that would always
 	// pass.
 	Strict bool
@@ -67,8 +73,8 @@ func WatchWith[T any](c *Controller, inf Informer[T], keys Map[T], opts WatchOpt
 	}
 	return c.watch(&watch{
 		name: nameOf(inf),
-		start: func(q *queue) (registration, error) {
-			s := &selector[T]{Controller: c, queue: q, keys: keys, opts: opts}
+		start: func(run *shift) (registration, error) {
+			s := &selector[T]{Controller: c, queue: run.queue, own: &run.own, keys: keys, opts: opts}
 			return inf.Handle(s, informer.HandlerOptions[T]{Name: "controller " + c.name, Resync: opts.Resync})
 		},
 	})
@@ -77,7 +83,7 @@ func WatchWith[T any](c *Controller, inf Informer[T], keys Map[T], opts WatchOpt
 // watch is one call of Watch.
 type watch struct {
 	name  string
-	start func(q *queue) (registration, error)
+	start func(run *shift) (registration, error)
 }
 
 // registration is what a controller needs of an *informer.Registration.
@@ -109,6 +115,7 @@ func (c *Controller) watch(w *watch) error {
 type selector[T any] struct {
 	*Controller
 	queue *queue
+	own   *own
 	keys  Map[T]
 	opts  WatchOptions[T]
 }
@@ -131,13 +138,34 @@ func (s *selector[T]) Handle(ctx context.Context, change informer.Change[T]) {
 	if change.Initial || change.Resync {
 		how.Priority = workqueue.Low
 	}
+	skips := s.skips(change)
 	for _, key := range union(before, after) {
-		// A queue is closed when its run ends, and the next run is told of every
-		// object.
-		if err := s.queue.AddWith(key, how); err != nil && !errors.Is(err, workqueue.ErrClosed) {
-			s.unmapped(ctx, key, err)
+		if skips == nil || !skips(key, func() { s.add(ctx, key, how) }) {
+			s.add(ctx, key, how)
 		}
 	}
+}
+
+// add adds a key. A queue is closed when its run ends, and the next run is told of every
+// object.
+func (s *selector[T]) add(ctx context.Context, key types.NamespacedName, how workqueue.AddOptions) {
+	if err := s.queue.AddWith(key, how); err != nil && !errors.Is(err, workqueue.ErrClosed) {
+		s.unmapped(ctx, key, err)
+	}
+}
+
+// skips returns how keys are left out that have caused the change, nil if none is.
+func (s *selector[T]) skips(change informer.Change[T]) func(key types.NamespacedName, add func()) bool {
+	if !s.opts.SkipOwn {
+		return nil
+	}
+	if uid, from, to, ok := ownsUpdate(change); ok {
+		return func(key types.NamespacedName, add func()) bool { return s.own.skip(uid, from, to, key, add) }
+	}
+	if old, ok := any(change.Old).(metav1.Object); ok && change.Type == informer.Deleted && !isNil(old) {
+		s.own.forget(old.GetUID())
+	}
+	return nil
 }
 
 // matters asks the predicate, where it is to be asked.

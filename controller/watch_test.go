@@ -296,7 +296,7 @@ func TestARunThatFailsLeavesNothingBehind(t *testing.T) {
 			good := &fakeRegistration{done: make(chan struct{})}
 			bad := &fakeRegistration{done: make(chan struct{}), synced: fail.sync}
 			for i, r := range []*fakeRegistration{good, bad} {
-				err := c.watch(&watch{name: fmt.Sprint(i), start: func(*queue) (registration, error) {
+				err := c.watch(&watch{name: fmt.Sprint(i), start: func(*shift) (registration, error) {
 					if r == bad && fail.register != nil {
 						return nil, fail.register
 					}
@@ -320,7 +320,7 @@ func TestARunThatFailsLeavesNothingBehind(t *testing.T) {
 	bubble(t, "and a watch that is refused later is an error at once", func(t *testing.T) {
 		c := newController(t, succeed, Options{})
 		stop := run(t, c)
-		err := c.watch(&watch{start: func(*queue) (registration, error) { return nil, errFailed }})
+		err := c.watch(&watch{start: func(*shift) (registration, error) { return nil, errFailed }})
 		if !errors.Is(err, errFailed) {
 			t.Errorf("watch: %v", err)
 		}
@@ -361,7 +361,7 @@ func TestTheStatusFollowsARun(t *testing.T) {
 		c := newController(t, succeed, Options{})
 		started := 0
 		slow := func(name string) {
-			err := c.watch(&watch{name: name, start: func(*queue) (registration, error) {
+			err := c.watch(&watch{name: name, start: func(*shift) (registration, error) {
 				started++
 				return &slowRegistration{done: make(chan struct{})}, nil
 			}})
