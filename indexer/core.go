@@ -53,6 +53,8 @@ type core[T any] struct {
 	live    int
 	indexes []*index[T]
 	scratch scratch[T]
+	// namespaces has some texts that the keys of entries share.
+	namespaces namespaces
 
 	// kept has what was superseded and somebody may still read; hand goes
 	// round in it (see reclaim.go). pinned is where pins are collected.
@@ -96,7 +98,7 @@ func (c *core[T]) hash(key types.NamespacedName) uint32 {
 // entry returns the entry of a key, nil if there is none.
 func (c *core[T]) entry(key types.NamespacedName, hash uint32) *entry[T] {
 	for e := range c.entries.find(hash) {
-		if e.hash == hash && e.key == key {
+		if e.hash == hash && e.is(key) {
 			return e
 		}
 	}

@@ -97,6 +97,7 @@ func (c *core[T]) rollBack() {
 
 // insert adds an entry with its first version.
 func (c *core[T]) insert(key types.NamespacedName, hash uint32, v *version[T]) *entry[T] {
+	key.Namespace = c.namespaces.share(c.seed, key.Namespace)
 	e := newEntry[T](key, hash)
 	e.set(v, c.inline)
 	c.entries.insert(e)
