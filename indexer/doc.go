@@ -95,9 +95,10 @@
 // more if its index is ordered. What has become too large for what is in it is
 // made anew. [Indexer.Stats] has estimates.
 //
-// A copy of the name lies beside the entry, and objects that are pointers are in it
-// twice: Get then looks at two places of memory, and queries of an index at one for
-// each object. For objects of other types both need one place more.
+// A copy of the name lies beside the entry, entries share the texts of namespaces, and
+// objects that are pointers are in their entry twice: Get then looks at two places of
+// memory, and List and queries of an index at one for each object.
+// For objects of other types all need one place more.
 //
 // Versions that were superseded are used again. A transaction allocates a little,
 // an update of an object within it nothing, while no snapshot is open.

@@ -111,10 +111,7 @@ func (r *reads[T]) List() []T {
 	if !ok {
 		return nil
 	}
-	objs := make([]T, 0, w.state().len)
-	for obj := range w.objects {
-		objs = append(objs, obj)
-	}
+	objs := w.all()
 	r.closeSoon(p)
 	return objs
 }

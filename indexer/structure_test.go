@@ -39,6 +39,21 @@ func TestATableHasWhatWasPutIn(t *testing.T) {
 		if !maps.Equal(got, want) || tab.live != len(want) {
 			t.Errorf("%d hashes: the table has %d and counts %d, want %d", hashes, len(got), tab.live, len(want))
 		}
+		gathered := map[*node]bool{}
+		var few [walkSize]*node
+		for groups := *tab.groups.Load(); len(groups) > 0; {
+			var n int
+			n, groups = gather(groups, &few)
+			for _, in := range few[:n] {
+				if gathered[in] {
+					t.Fatalf("%d hashes: a node is gathered twice", hashes)
+				}
+				gathered[in] = true
+			}
+		}
+		if !maps.Equal(gathered, want) {
+			t.Errorf("%d hashes: %d are gathered, want %d", hashes, len(gathered), len(want))
+		}
 		for n := range want {
 			if !slices.Contains(slices.Collect(tab.find(n.hash)), n) {
 				t.Fatalf("%d hashes: a node is not found", hashes)

@@ -164,3 +164,25 @@ func (t *table[N]) walk(yield func(*N) bool) {
 		}
 	}
 }
+
+const (
+	walkGroups = 8
+	walkSize   = walkGroups * groupSize
+)
+
+// gather collects what is in the first few groups, and returns the number and the other
+// groups. It takes no branch that depends on which slots are used, for a processor
+// would guess wrong at each third.
+func gather[N any](groups []group[N], found *[walkSize]*N) (n int, rest []group[N]) {
+	first := groups[:min(len(groups), walkGroups)]
+	for i := range first {
+		for slot := range first[i].slots {
+			in := first[i].slots[slot].Load()
+			found[n] = in
+			if in != nil {
+				n++
+			}
+		}
+	}
+	return n, groups[len(first):]
+}

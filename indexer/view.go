@@ -55,11 +55,43 @@ func (w view[T]) each(yield func(*entry[T], *version[T]) bool) bool {
 
 // objects does the same for objects.
 func (w view[T]) objects(yield func(T) bool) {
-	for e := range w.core.entries.walk {
-		if obj, ok := w.object(e); ok && !yield(obj) {
-			return
+	var chunk [walkSize]T
+	var entries [walkSize]*entry[T]
+	for groups := *w.core.entries.groups.Load(); len(groups) > 0; {
+		var n int
+		n, groups = gather(groups, &entries)
+		for _, obj := range w.append(chunk[:0], entries[:n]) {
+			if !yield(obj) {
+				return
+			}
 		}
 	}
+}
+
+// all returns the objects in a new slice.
+func (w view[T]) all() []T {
+	objs := make([]T, 0, w.state().len)
+	var entries [walkSize]*entry[T]
+	for groups := *w.core.entries.groups.Load(); len(groups) > 0; {
+		var n int
+		n, groups = gather(groups, &entries)
+		objs = w.append(objs, entries[:n])
+	}
+	return objs
+}
+
+// append appends the objects of entries. It goes to all of them first: a processor that
+// has nothing else to do meanwhile waits for the memory of several at a time.
+func (w view[T]) append(objs []T, entries []*entry[T]) []T {
+	for _, e := range entries {
+		e.stamp.Load()
+	}
+	for _, e := range entries {
+		if obj, ok := w.object(e); ok {
+			objs = append(objs, obj)
+		}
+	}
+	return objs
 }
 
 // in does the same for what a bucket, which may be nil, lists.
