@@ -86,7 +86,15 @@ func newOurStore() (*ourStore, error) {
 
 func (s *ourStore) write(pods []*corev1.Pod) (err error) {
 	s.Update(func(tx indexer.Tx[*corev1.Pod]) {
-		for _, p := range pods {
+		keys := make([]types.NamespacedName, 0, expectedKeys)
+		for n, p := range pods {
+			if n%expectedKeys == 0 && len(pods) > 1 {
+				keys = keys[:0]
+				for _, next := range pods[n:min(n+expectedKeys, len(pods))] {
+					keys = append(keys, keyOf(next))
+				}
+				tx.Expect(keys)
+			}
 			err = errors.Join(err, tx.Put(indexer.Entry[*corev1.Pod]{Key: keyOf(p), UID: p.UID, Version: p.ResourceVersion, Object: p}))
 		}
 	})
@@ -124,6 +132,10 @@ func newStore(side string) (store, error) {
 	}
 	return newOurStore()
 }
+
+// expectedKeys is how many keys an informer that applies a batch tells its store
+// before it writes them. Ours is told as many.
+const expectedKeys = 64
 
 // storeBatch is how many objects are written at a time.
 const storeBatch = 100

@@ -105,4 +105,6 @@ var reasons = map[string]string{
 	"queue, against controller-runtime: bytes per key that is delayed": "as for a key that waits.",
 	"store of 100k: bytes per object, three indexes included": "the newest object and the name lie beside each entry, so that a Get needs neither a lock nor " +
 		"more than two places of memory.",
+	"store of 100k: List": "each object is beside its entry, and entries lie all over the memory; client-go's map has the pointers in its slots, " +
+		"one behind the other. Ours waits for several entries at a time, but still for each.",
 }
