@@ -94,11 +94,20 @@ var targets = map[string]target{
 	"idle: bytes of an informer and a handler": times(4, 7),
 }
 
+const contended = "two processors fight for the one lock of a queue, as in client-go's, and nothing is done with the keys in between. " +
+	"What is measured is the time of spinning and of handing over the lock, three times for each key; it varies by half from run to run. " +
+	"GetBatch takes the lock once for many keys."
+
 // reasons explain rows in which Heliograph loses or does not reach what it has
 // to. They are printed where that is so.
 var reasons = map[string]string{
 	"idle: bytes of an informer and a handler": "about half are the stacks of the two goroutines of an informer; a collection " +
 		"of garbage halves one only where less than a quarter of it is in use. The rest is the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
+	"watch, protobuf over HTTP, 1 handler: CPU per event": "an event costs what an object of a list costs, for it carries the whole Pod of 4 KB: decoding is " +
+		"a good third of it, collecting garbage a quarter, and reading the socket, a frame or less at a time, a tenth.",
+	"queue: Add, Get, Done, 4 goroutines":                              contended,
+	"queue: Add, Get, Done, 16 goroutines":                             contended,
+	"queue, against controller-runtime: Add, Get, Done, 16 goroutines": contended,
 	"queue: bytes per key that waits": "a key has its priority, tenant, times and failures with it from the start. client-go keeps failures in " +
 		"its rate limiter, in a map that grows with each key that fails and shrinks only where somebody calls Forget; this row has none.",
 	"queue: bytes per key that is delayed":                             "as for a key that waits.",

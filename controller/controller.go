@@ -61,8 +61,9 @@ type Options struct {
 	// limit.
 	Rate  rate.Limit
 	Burst int
-	// Tenant and Weights share the workers fairly among tenants, such as
-	// namespaces, as in [workqueue.Options]. nil means no tenants.
+	// Tenant and Weights share the workers fairly among tenants, as in
+	// [workqueue.Options]; [ByNamespace] makes each namespace one. nil means no
+	// tenants.
 	Tenant  func(key types.NamespacedName) string
 	Weights map[string]int
 	// Leadership, if not nil, lets the workers start only once this process leads,
@@ -75,6 +76,9 @@ type Options struct {
 	// more than that the controller was stopped are not told.
 	OnError func(ctx context.Context, key types.NamespacedName, err error)
 }
+
+// ByNamespace makes each namespace a tenant; see [Options].Tenant.
+func ByNamespace(key types.NamespacedName) string { return key.Namespace }
 
 // queue is the queue of one run.
 type queue = workqueue.Queue[types.NamespacedName]

@@ -482,3 +482,28 @@ func TestOwner(t *testing.T) {
 		t.Errorf("without an owner: %v", got)
 	}
 }
+
+func TestNamespacesCanShareTheWorkers(t *testing.T) {
+	bubble(t, "and a full one does not keep another waiting", func(t *testing.T) {
+		var order []string
+		c := newController(t, func(_ context.Context, key types.NamespacedName) (Result, error) {
+			order = append(order, key.Namespace)
+			return Result{}, nil
+		}, Options{Workers: 1, Tenant: ByNamespace})
+		for n := range 10 {
+			if err := c.Add(types.NamespacedName{Namespace: "full", Name: fmt.Sprint(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Add(types.NamespacedName{Namespace: "other", Name: "one"}); err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, c)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if at := slices.Index(order, "other"); at < 0 || at > 1 {
+			t.Errorf("the order of namespaces was %v", order)
+		}
+	})
+}

@@ -400,10 +400,11 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Run(nil); !errors.Is(err, errInvalid) { //nolint:staticcheck // that is the test
+	var none context.Context
+	if err := e.Run(none); !errors.Is(err, errInvalid) {
 		t.Error(err)
 	}
-	if _, err := e.Lead(nil); !errors.Is(err, errInvalid) { //nolint:staticcheck // that is the test
+	if _, err := e.Lead(none); !errors.Is(err, errInvalid) {
 		t.Error(err)
 	}
 }

@@ -32,12 +32,9 @@ func install(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	all := client.Resource(definitions)
-	have, err := all.Create(ctx, want, metav1.CreateOptions{})
+	_, err = all.Create(ctx, want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		if have, err = all.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil {
-			want.SetResourceVersion(have.GetResourceVersion())
-			_, err = all.Update(ctx, want, metav1.UpdateOptions{})
-		}
+		err = replace(ctx, all, want)
 	}
 	if err != nil {
 		return fmt.Errorf("install the definition: %w", err)
@@ -52,5 +49,16 @@ func install(ctx context.Context, config *rest.Config) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the cluster does not serve %s a minute after its definition was installed", site.Resource)
 	}
+	return err
+}
+
+// replace makes the definition that is there the one that is wanted.
+func replace(ctx context.Context, all dynamic.ResourceInterface, want *unstructured.Unstructured) error {
+	have, err := all.Get(ctx, want.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	want.SetResourceVersion(have.GetResourceVersion())
+	_, err = all.Update(ctx, want, metav1.UpdateOptions{})
 	return err
 }
