@@ -59,7 +59,7 @@ type entrant struct {
 func allContests(o options) []contest {
 	return slices.Concat(
 		pipelineContests(o), []contest{watchContest(o)}, slowContests(o), syncContests(o), growthContests(o), idleContests(o),
-		relistContests(o), lateContests(o), storeContests(o), queueContests(o))
+		relistContests(o), lateContests(o), storeContests(o), queueContests(o), queueKindContests(o))
 }
 
 // choose returns the contests that o asks for. It is an error if o asks for no

@@ -62,6 +62,7 @@ var measures = map[string]func(context.Context, job) (sample, error){
 	"longest get":      measureLongestGet,
 	"writer":           measureWriter,
 	"queue":            measureQueue,
+	"queue kind":       measureQueueKind,
 }
 
 // sample holds what a child has measured, by the keys of metrics.

@@ -165,7 +165,7 @@ func drain(q queue, n int) error {
 }
 
 // queueRounds is how often, for each goroutine, a key is added, taken and done.
-func queueRounds(j job, goroutines int) int { return 4 * j.Pods / goroutines }
+func queueRounds(j job, goroutines int) int { return 10 * j.Pods / goroutines }
 
 // rounds lets goroutines add a key, get one, perhaps another's, and be done with
 // it. No key comes twice: one that is added while it waits would be merged, and

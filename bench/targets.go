@@ -110,6 +110,9 @@ var reasons = map[string]string{
 	"queue, against controller-runtime: Add, Get, Done, 16 goroutines": contended,
 	"queue: bytes per key that waits": "a key has its priority, tenant, times and failures with it from the start. client-go keeps failures in " +
 		"its rate limiter, in a map that grows with each key that fails and shrinks only where somebody calls Forget; this row has none.",
+	"queue, 1M keys: bytes per key that waits":                         "as for a key that waits in a smaller queue.",
+	"queue, ours fair among tenants: fill and drain of 100k keys":      "client-go's queue has no tenants: this is what fairness costs.",
+	"queue, ours in batches of 64: fill and drain of 100k keys":        "keys are added one by one on both sides.",
 	"queue: bytes per key that is delayed":                             "as for a key that waits.",
 	"queue, against controller-runtime: bytes per key that is delayed": "as for a key that waits.",
 	"store of 100k: bytes per object, three indexes included": "the newest object and the name lie beside each entry, so that a Get needs neither a lock nor " +
