@@ -95,7 +95,7 @@ var targets = map[string]target{
 }
 
 const contended = "two processors fight for the one lock of a queue, as in client-go's, and nothing is done with the keys in between. " +
-	"What is measured is the time of spinning and of handing over the lock, three times for each key; it varies by half from run to run. " +
+	"What is measured is the time of spinning and of handing over the lock, three times for each key. Why it takes more than client-go's is not explained so far. " +
 	"GetBatch takes the lock once for many keys."
 
 // reasons explain rows in which Heliograph loses or does not reach what it has
