@@ -114,6 +114,8 @@ func New(name string, reconcile Reconciler, opts Options) (*Controller, error) {
 		return nil, fmt.Errorf("controller %s: %w: the reconciler is nil", name, errInvalid)
 	case opts.Workers < 1:
 		return nil, fmt.Errorf("controller %s: %w: %d workers", name, errInvalid, opts.Workers)
+	case opts.Leadership != nil && isNil(opts.Leadership):
+		return nil, fmt.Errorf("controller %s: %w: the leadership is a nil pointer", name, errInvalid)
 	case opts.Timeout < 0 || opts.StopTimeout < 0 || opts.ReceiptTimeout < 0:
 		return nil, fmt.Errorf("controller %s: %w: a timeout of %v", name, errInvalid, min(opts.Timeout, opts.StopTimeout, opts.ReceiptTimeout))
 	}

@@ -94,8 +94,11 @@ func succeed(context.Context, types.NamespacedName) (Result, error) { return Res
 
 func TestBadArgumentsAreErrors(t *testing.T) {
 	for name, make := range map[string]func() (*Controller, error){
-		"no name":          func() (*Controller, error) { return New("", succeed, Options{Workers: 1}) },
-		"no reconciler":    func() (*Controller, error) { return New("test", nil, Options{Workers: 1}) },
+		"no name":       func() (*Controller, error) { return New("", succeed, Options{Workers: 1}) },
+		"no reconciler": func() (*Controller, error) { return New("test", nil, Options{Workers: 1}) },
+		"a leadership that is nil": func() (*Controller, error) {
+			return New("test", succeed, Options{Workers: 1, Leadership: (*throne)(nil)})
+		},
 		"no workers":       func() (*Controller, error) { return New("test", succeed, Options{}) },
 		"negative workers": func() (*Controller, error) { return New("test", succeed, Options{Workers: -1}) },
 		"bad back-off": func() (*Controller, error) {

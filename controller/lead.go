@@ -45,7 +45,7 @@ func (c *Controller) lead(ctx context.Context, s *shift) (bool, error) {
 	case err == nil && term == nil:
 		return false, fmt.Errorf("%w: the leadership has given no term", ErrNotLeading)
 	case err == nil:
-		s.serve(term)
+		s.bind(term)
 		return true, nil
 	case ctx.Err() != nil:
 		return false, s.failure()
@@ -53,8 +53,8 @@ func (c *Controller) lead(ctx context.Context, s *shift) (bool, error) {
 	return false, err
 }
 
-// serve binds the run to a term: when that is lost, the run ends.
-func (s *shift) serve(term Term) {
+// bind binds the run to a term: when that is lost, the run ends.
+func (s *shift) bind(term Term) {
 	s.term = term
 	s.guards.Go(func() {
 		select {

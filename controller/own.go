@@ -97,14 +97,22 @@ func (o *own) begin(uid types.UID, key types.NamespacedName) {
 		at = &ownObject{}
 		o.objects[uid] = at
 		o.order = append(o.order, uid)
-		for len(o.order) > ownObjects {
-			if first := o.objects[o.order[0]]; first == nil || len(first.writing) == 0 {
-				delete(o.objects, o.order[0])
-			}
-			o.order = o.order[1:]
-		}
+		o.shrink()
 	}
 	at.writing = append(at.writing, key)
+}
+
+// shrink forgets the oldest records, but not of what is being written at this moment.
+func (o *own) shrink() {
+	for n := len(o.order); n > 0 && len(o.order) > ownObjects; n-- {
+		first := o.order[0]
+		o.order = o.order[1:]
+		if at := o.objects[first]; at != nil && len(at.writing) > 0 {
+			o.order = append(o.order, first)
+			continue
+		}
+		delete(o.objects, first)
+	}
 }
 
 // end notes the version that a write has led to, empty if that is not known, and
@@ -159,16 +167,20 @@ func (o *own) skip(uid types.UID, from, to string, key types.NamespacedName, add
 }
 
 // wrote reports whether updates by the reconciles of a key, and nothing else, lead from
-// one version to another.
+// one version to another. It takes each step once at most: versions of a server that
+// went back in time can form a circle.
 func (at *ownObject) wrote(from, to string, key types.NamespacedName) bool {
-	for to != from {
+	for range at.steps {
+		if to == from {
+			return true
+		}
 		i := slices.IndexFunc(at.steps, func(s ownStep) bool { return s.to == to && s.key == key })
 		if i < 0 {
 			return false
 		}
 		to = at.steps[i].from
 	}
-	return true
+	return to == from
 }
 
 // forget forgets an object that was deleted.

@@ -134,6 +134,16 @@ func TestAForeignChangeAmongOnesOwnIsNotMissed(t *testing.T) {
 			t.Errorf("%d: want an add for what no write explains", added)
 		}
 	})
+	bubble(t, "and a server that went back in time leads nobody in a circle", func(t *testing.T) {
+		var o own
+		for _, step := range []ownStep{{from: "9", to: "5"}, {from: "5", to: "9"}} {
+			o.begin("uid", key("a"))
+			o.end("uid", key("a"), step.from, step.to)
+		}
+		if o.skip("uid", "1", "9", key("a"), func() {}) {
+			t.Error("nobody wrote that")
+		}
+	})
 	bubble(t, "and what is remembered has bounds", func(t *testing.T) {
 		var o own
 		for n := range 3 * ownObjects {
@@ -148,6 +158,17 @@ func TestAForeignChangeAmongOnesOwnIsNotMissed(t *testing.T) {
 		}
 		if len(o.objects) > ownObjects || len(o.order) > ownObjects {
 			t.Errorf("%d objects, %d in order", len(o.objects), len(o.order))
+		}
+		var held own // each object is evicted while it is being written
+		for n := range 3 * ownObjects {
+			held.begin(types.UID(fmt.Sprint(n)), key("a"))
+		}
+		for n := range 3 * ownObjects {
+			held.end(types.UID(fmt.Sprint(n)), key("a"), "1", "2")
+		}
+		held.begin("last", key("a"))
+		if len(held.objects) > ownObjects || len(held.order) > ownObjects {
+			t.Errorf("%d objects, %d in order, when nothing is being written any more", len(held.objects), len(held.order))
 		}
 		o.begin("busy", key("a"))
 		adds := 0

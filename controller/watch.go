@@ -134,16 +134,21 @@ func (s *selector[T]) Handle(ctx context.Context, change informer.Change[T]) {
 	if !change.FinalStateUnknown {
 		after = s.mapped(ctx, change.Key, change.New)
 	}
-	how := workqueue.AddOptions{KeepBackoff: change.Resync}
-	if change.Initial || change.Resync {
-		how.Priority = workqueue.Low
-	}
+	how := howToAdd(change)
 	skips := s.skips(change)
 	for _, key := range union(before, after) {
 		if skips == nil || !skips(key, func() { s.add(ctx, key, how) }) {
 			s.add(ctx, key, how)
 		}
 	}
+}
+
+// howToAdd is how the keys of a change are added.
+func howToAdd[T any](change informer.Change[T]) workqueue.AddOptions {
+	if change.Initial || change.Resync {
+		return workqueue.AddOptions{Priority: workqueue.Low, KeepBackoff: change.Resync}
+	}
+	return workqueue.AddOptions{}
 }
 
 // add adds a key. A queue is closed when its run ends, and the next run is told of every

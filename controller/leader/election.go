@@ -131,8 +131,8 @@ func (e *Election) run(ctx context.Context) error {
 	<-began // the elector calls it in a goroutine that nobody waits for
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ctx.Err() == nil {
-		t.lose(errNotRenewed) // the elector has noticed it
+	if ctx.Err() == nil || !isClosed(t.left) {
+		t.lose(errNotRenewed) // the elector has noticed it first
 	}
 	if t.lost != nil {
 		return fmt.Errorf("leader election: %w: %w", controller.ErrNotLeading, t.lost)
@@ -166,8 +166,11 @@ func (e *Election) elector(began chan struct{}) (*leaderelection.LeaderElector, 
 // acts for this process any more. Until then the lease is renewed.
 func (e *Election) attend(ctx context.Context, gone <-chan struct{}) {
 	t := e.await(ctx, gone)
-	if t == nil {
+	if t == nil && e.withdraw() {
 		return
+	}
+	if t == nil {
+		t = e.await(ctx, gone) // it has just won
 	}
 	holds := func(until <-chan struct{}, timeout <-chan time.Time) bool {
 		select {
@@ -196,6 +199,18 @@ func (e *Election) attend(ctx context.Context, gone <-chan struct{}) {
 	t.finish(ErrEnded)
 	e.mu.Unlock()
 	holds(t.left, nil)
+}
+
+// withdraw ends a candidacy, unless it has just succeeded. If the lease is won even so, by
+// a request that is under way, nobody begins under it, and it is released.
+func (e *Election) withdraw() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tenure != nil {
+		return false
+	}
+	e.enter(Stopping)
+	return true
 }
 
 // stopGrace is how long controllers may take to notice that their own context has

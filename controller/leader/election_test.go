@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/apiserver"
@@ -406,5 +407,28 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	}
 	if _, err := e.Lead(none); !errors.Is(err, errInvalid) {
 		t.Error(err)
+	}
+}
+
+func TestALeaseThatIsWonAfterTheEndIsNobodys(t *testing.T) {
+	e, err := New(Options{Leases: &coordinationclient.CoordinationV1Client{}, Namespace: "n", Name: "l", Identity: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if !e.withdraw() {
+		t.Fatal("there is no tenure yet")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// The answer to a request that was sent before comes now.
+	if err := (lock{nil, e}).renewed(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	defer e.tenure.timer.Stop()
+	if _, ok := e.tenure.admit(); ok || !isClosed(e.tenure.left) {
+		t.Error("somebody begins under a lease that is about to be released")
 	}
 }

@@ -16,7 +16,8 @@ import (
 // Options say which Lease an [Election] is about, and how long it lasts.
 type Options struct {
 	// Leases is the client that reads and writes the Lease, such as
-	// clientset.CoordinationV1(). It must be set.
+	// clientset.CoordinationV1(). It must be set. Give it a rate limit of its own, or
+	// none: renewals that wait behind the writes of controllers come too late.
 	Leases coordinationclient.LeasesGetter
 	// Namespace and Name are those of the Lease. Both must be set. The election
 	// makes the Lease if it is not there; it needs the verbs get, create and
@@ -37,8 +38,8 @@ type Options struct {
 	// LeaseDuration.
 	RenewDeadline time.Duration
 	// RetryPeriod is the pause between renewals, and between the tries to get the
-	// lease. It must be less than RenewDeadline by a fifth of itself. 0 means a
-	// fifth of RenewDeadline.
+	// lease. RenewDeadline must be more than 1.2 times as long. 0 means a fifth of
+	// RenewDeadline.
 	RetryPeriod time.Duration
 
 	// Events, if not nil, is told who became leader and who stopped leading.

@@ -66,6 +66,10 @@ func (e *Election) beginTenure(sent time.Time) {
 	t := &tenure{Election: e, renewed: sent, expired: make(chan struct{}), over: make(chan struct{}), left: make(chan struct{})}
 	t.timer = time.AfterFunc(e.options.RenewDeadline-time.Since(sent), t.ring)
 	e.tenure = t
+	if e.phase == Stopping {
+		t.close()
+		return
+	}
 	e.enter(Leading)
 }
 
@@ -144,5 +148,14 @@ func (t *tenure) leave(ended bool) {
 	t.dirty = t.dirty || !ended
 	if t.members == 0 && t.closing {
 		close(t.left)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
