@@ -137,8 +137,8 @@ func newWorker(ctx context.Context, j job) (worker, error) {
 	return ourWorker{ourQueue{ctx, q}}, err
 }
 
-// measureQueueKind is the job of a child process. The keys are worked on twice: what a
-// queue has made for the first time is there the second, which is measured.
+// measureQueueKind is the job of a child process. Except for many keys, they are worked on
+// twice: what a queue has made for the first time is there the second, which is measured.
 func measureQueueKind(ctx context.Context, j job) (sample, error) {
 	r := &opRun{out: sample{}}
 	q, err := newWorker(ctx, j)

@@ -27,7 +27,7 @@ func demonstrate(ctx context.Context, opts options, out io.Writer) error {
 		return err
 	}
 	defer server.Stop()
-	config := newConfig(server.Config())
+	config := server.Config()
 	o, err := sites.New(ctx, config, opts.operator)
 	if err != nil {
 		return err

@@ -24,7 +24,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"heliograph.example/examples/operator/sites"
@@ -86,11 +85,4 @@ func serve(ctx context.Context, opts options, out io.Writer) error {
 		fmt.Fprintln(out, "stopped; the lease is free")
 	}
 	return err
-}
-
-// newConfig has no limit of its own: the server has one.
-func newConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	return config
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"heliograph.example/apiserver"
@@ -27,12 +28,20 @@ func demonstrate(ctx context.Context, f filter, out io.Writer) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	played := make(chan error, 1)
+	played, synced := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer stop()
-		played <- play(ctx, client)
+		select {
+		case <-synced:
+			played <- play(ctx, client)
+		case <-ctx.Done():
+			played <- nil
+		}
 	}()
-	err = tail(ctx, server.Config(), f, out)
+	err = tail(ctx, server.Config(), f, out, func(n int, of schema.GroupResource) {
+		announce(out)(n, of)
+		close(synced)
+	})
 	stop()
 	if failed := <-played; err == nil && failed != nil {
 		err = fmt.Errorf("the world of the demonstration: %w", failed)

@@ -14,10 +14,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -61,5 +63,10 @@ func run(ctx context.Context, kubeconfig string, f filter) error {
 	if err != nil {
 		return err
 	}
-	return tail(ctx, config, f, os.Stdout)
+	return tail(ctx, config, f, os.Stdout, announce(os.Stdout))
+}
+
+// announce says what is followed.
+func announce(out io.Writer) func(n int, of schema.GroupResource) {
+	return func(n int, of schema.GroupResource) { fmt.Fprintf(out, "following %d %s\n", n, of) }
 }

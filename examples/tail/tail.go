@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/deltafifo"
@@ -21,8 +24,10 @@ type filter struct {
 	labels, fields string
 }
 
-// tail prints every change of a resource until ctx ends.
-func tail(ctx context.Context, config *rest.Config, f filter, out io.Writer) error {
+// tail prints every change of a resource until ctx ends. It calls synced, and
+// writes nothing meanwhile, when it knows how many objects there are: what happens from
+// then on, it tells.
+func tail(ctx context.Context, config *rest.Config, f filter, out io.Writer, synced func(n int, of schema.GroupResource)) error {
 	mapping, err := find(config, f.resource)
 	if err != nil {
 		return err
@@ -39,21 +44,37 @@ func tail(ctx context.Context, config *rest.Config, f filter, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	defer factory.Stop()
-	factory.Start(running)
-	if err := factory.Wait(ctx); err != nil {
+	// The handler is there before the informer starts: so what is told as initial is what
+	// was there, and everything after that is a change.
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var writing sync.Mutex // to out
+	handler, err := objects.Handle(informer.HandlerFunc[*unstructured.Unstructured](func(_ context.Context, change informer.Change[*unstructured.Unstructured]) {
+		if change.Initial {
+			return
+		}
+		writing.Lock()
+		defer writing.Unlock()
+		if _, err := io.WriteString(out, describe(change, time.Now())); err != nil {
+			fail(fmt.Errorf("write: %w", err))
+		}
+	}), informer.HandlerOptions[*unstructured.Unstructured]{Name: "tail"})
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "following %d %s\n", objects.Store().Len(), mapping.Resource.GroupResource())
-	for change := range objects.Changes(ctx) {
-		if change.Initial {
-			continue
-		}
-		if _, err := io.WriteString(out, describe(change, time.Now())); err != nil {
-			return err
-		}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	factory.Start(running)
+	defer factory.Stop()
+	if err := handler.Wait(ctx); err != nil {
+		return err
+	}
+	writing.Lock()
+	synced(objects.Store().Len(), mapping.Resource.GroupResource())
+	writing.Unlock()
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
 	}
 	return nil
 }

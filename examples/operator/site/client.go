@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,10 @@ func NewClient(config *rest.Config) (*Client, error) {
 	config.APIPath = "/apis"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
-	return &Client{client}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Client{client}, nil
 }
 
 // Sites is the client of a namespace.
@@ -42,25 +46,17 @@ func (c *Client) Sites(namespace string) *gentype.Client[*Site] {
 
 // Finalize removes a finalizer from a site, unless somebody has changed the site since.
 func (c *Client) Finalize(ctx context.Context, s *Site, finalizer string) (*Site, error) {
-	return c.setFinalizers(ctx, s, without(s.Finalizers, finalizer))
+	others := slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == finalizer })
+	return c.setFinalizers(ctx, s, others)
 }
 
-// Hold adds a finalizer to a site, unless somebody has changed the site since.
+// Hold adds a finalizer to a site that has it not, unless somebody has changed the site since.
 func (c *Client) Hold(ctx context.Context, s *Site, finalizer string) (*Site, error) {
-	return c.setFinalizers(ctx, s, append(without(s.Finalizers, finalizer), finalizer))
+	return c.setFinalizers(ctx, s, append(slices.Clone(s.Finalizers), finalizer))
 }
 
 func (c *Client) setFinalizers(ctx context.Context, s *Site, finalizers []string) (*Site, error) {
 	s = s.DeepCopy()
 	s.Finalizers = finalizers
 	return c.Sites(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
-}
-
-func without(all []string, one string) (rest []string) {
-	for _, s := range all {
-		if s != one {
-			rest = append(rest, s)
-		}
-	}
-	return rest
 }

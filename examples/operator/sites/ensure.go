@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,10 @@ type writer[T object] interface {
 	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 }
 
+// foreignPause is how long a site waits that cannot have its child because of an object of
+// the same name that somebody else has made.
+const foreignPause = time.Minute
+
 // ensure makes a child of a site what want is, with receipts for what it writes. adapt
 // changes what is there, of which it gets a copy, as far as it is not as it should be.
 func ensure[T object](ctx context.Context, o *Operator, s *site.Site, inf *informer.Informer[T], client writer[T], want T, adapt func(have T)) (T, error) {
@@ -42,9 +47,8 @@ func ensure[T object](ctx context.Context, o *Operator, s *site.Site, inf *infor
 		return made, nil
 	}
 	if !metav1.IsControlledBy(have, s) {
-		// Nothing that this operator does can mend it: it waits until the object or
-		// the site changes.
-		return none, controller.Permanent(fmt.Errorf("%T %s is there and does not belong to the site", have, have.GetName()))
+		// No watch tells when that object goes, for it leads to no site: look again.
+		return none, controller.RetryAfter(fmt.Errorf("%T %s is there and does not belong to the site", have, have.GetName()), foreignPause)
 	}
 	// An update carries the version of what was read: if somebody has changed it since,
 	// the server refuses it, and the next try sees the change.
@@ -63,9 +67,9 @@ func ensure[T object](ctx context.Context, o *Operator, s *site.Site, inf *infor
 
 // ensureChildren makes all children what they should be, and returns the Deployment.
 func (o *Operator) ensureChildren(ctx context.Context, s *site.Site) (*appsv1.Deployment, error) {
-	config := configMap(s)
-	config, err := ensure(ctx, o, s, o.configMaps, o.client.CoreV1().ConfigMaps(s.Namespace), config, func(have *corev1.ConfigMap) {
-		have.Data = configMap(s).Data
+	content := configMap(s)
+	config, err := ensure(ctx, o, s, o.configMaps, o.client.CoreV1().ConfigMaps(s.Namespace), content, func(have *corev1.ConfigMap) {
+		have.Data = content.Data
 	})
 	if err != nil {
 		return nil, err

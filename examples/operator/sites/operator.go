@@ -56,6 +56,10 @@ type Operator struct {
 // New makes an operator for the server that config leads to. The server must know the
 // kind Site already.
 func New(ctx context.Context, config *rest.Config, opts Options) (*Operator, error) {
+	// No limit on this side: the server has one, and renewals of the lease must not wait
+	// behind other writes.
+	config = rest.CopyConfig(config)
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -84,7 +88,11 @@ func New(ctx context.Context, config *rest.Config, opts Options) (*Operator, err
 	}
 	o.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	o.recorder = o.broadcaster.NewRecorder(site.Scheme, "site-operator")
-	return o, o.watch()
+	if err := o.watch(); err != nil {
+		o.broadcaster.Shutdown()
+		return nil, err
+	}
+	return o, nil
 }
 
 // informers asks for the informers of sites and of what they own.

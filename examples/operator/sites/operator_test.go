@@ -226,12 +226,19 @@ func TestAnObjectOfSomebodyElseIsLeftAloneAndReported(t *testing.T) {
 		if _, err := services.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		o, stop := w.start()
+		_, stop := w.start()
 		w.create("hello")
 		w.wantCondition(metav1.ConditionFalse, "Failed")
-		if s := o.Status(); s.GivenUpKeys != 1 {
-			t.Errorf("given up: %v", s.GivenUp)
+		if have, err := services.Get(t.Context(), name, metav1.GetOptions{}); err != nil || have.Spec.Ports[0].Port != 1 {
+			t.Errorf("the Service: %v, %v", have, err)
 		}
+		if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(foreignPause)
+		w.rest()
+		w.wantPage("hello")
+		w.wantCondition(metav1.ConditionFalse, progressing)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
