@@ -99,6 +99,8 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 		// Before the push: a sink that applies it may look.
 		r.update(func(s *Status) { s.Epoch++ })
 	}
+	// Before the push, too: who waits for it may start others.
+	r.ladder.worked(r.report.Streamed)
 	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
 		return r.sinkError(err)
 	}
@@ -109,7 +111,6 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	}
 	r.order = r.newOrder()
 	r.order.streamed = r.report.Streamed
-	r.ladder.worked(r.report.Streamed)
 	r.restarts, r.short, r.stateAt = 0, 0, time.Now()
 	r.report.Changes += len(replaced.Items)
 	r.silence.read(r.report.Changes)
