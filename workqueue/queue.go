@@ -3,7 +3,6 @@ package workqueue
 import (
 	"math"
 	"reflect"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -23,7 +22,7 @@ type Queue[K comparable] struct {
 	start    time.Time     // times inside the queue count from here
 	idle     chan struct{} // closed once no key is left and none can come
 
-	mu      sync.Mutex
+	mu      mutex
 	phase   phase
 	table   table[K]
 	ready   lanes[K]
