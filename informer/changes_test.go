@@ -1,13 +1,48 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 )
+
+func TestChangesIsALoopOverWhatIsThereAndEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.set("a", "1")
+		i := stopped(t, w, Options[*corev1.ConfigMap]{})
+		var got []string
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for c := range i.Changes(t.Context()) {
+				got = append(got, describe(c))
+			}
+		}()
+		stop := run(t, i)
+		synctest.Wait()
+		w.set("a", "2")
+		synctest.Wait()
+		stop()
+		<-ended
+		if want := []string{"Added a=1 initial", "Updated a=2"}; !slices.Equal(got, want) {
+			t.Errorf("the loop saw %q, want %q", got, want)
+		}
+		if n := len(i.Status().Handlers); n != 0 {
+			t.Errorf("the loop left %d listeners", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for c := range i.Changes(ctx) {
+			t.Errorf("%s after the context's end", describe(c))
+		}
+	})
+}
 
 func TestASuspendedLoopCostsAtMostOnePendingChangePerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,18 +3,14 @@ package reflector
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,102 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/internal/wire"
 )
-
-// answers is a transport without a server: every request is answered with the
-// same body.
-type answers struct {
-	body   func() io.ReadCloser
-	closed atomic.Int32
-	accept string
-}
-
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.accept = r.Header.Get("Accept")
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r, Body: &noted{a.body(), a}}, nil
-}
-
-// noted tells when a body is closed.
-type noted struct {
-	io.ReadCloser
-	answers *answers
-}
-
-func (n *noted) Close() error { n.answers.closed.Add(1); return n.ReadCloser.Close() }
-
-// answering returns a source of what a server answers.
-func answering[T Object](t testing.TB, a *answers, opts ...SourceOptions) Source[T] {
-	t.Helper()
-	client, err := rest.RESTClientForConfigAndClient(&rest.Config{Host: "http://nowhere", APIPath: "/api", QPS: -1, ContentConfig: rest.ContentConfig{
-		GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()}}, &http.Client{Transport: a})
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := NewRESTSource[T](client, "pods", append(opts, SourceOptions{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return source
-}
-
-func saying[T Object](t testing.TB, body string) Source[T] {
-	t.Helper()
-	return answering[T](t, &answers{body: func() io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }})
-}
-
-// lines lists a source and shows each item as a line.
-func lines[T Object](t *testing.T, source Source[T]) (got []string, err error) {
-	t.Helper()
-	_, err = source.List(t.Context(), metav1.ListOptions{}, func(it Item[T]) error {
-		line := it.Key.String() + "/" + it.Version
-		var problem *ObjectError
-		switch {
-		case errors.As(it.Err, &problem):
-			line += " " + string(problem.Stage)
-		case it.Err != nil:
-			line += " " + it.Err.Error()
-		default:
-			line += " " + it.Object.GetObjectKind().GroupVersionKind().String()
-		}
-		got = append(got, line)
-		return nil
-	})
-	return got, err
-}
-
-// pbField is a field of type bytes in protobuf.
-func pbField(num byte, value []byte) []byte {
-	return append(binary.AppendUvarint([]byte{num<<3 | 2}, uint64(len(value))), value...)
-}
-
-// pbPod is a pod in protobuf, perhaps with bytes in place of its spec that are none.
-func pbPod(t *testing.T, name, version string, poison bool) []byte {
-	t.Helper()
-	meta := pod(name, version).ObjectMeta
-	raw, err := meta.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if raw = pbField(1, raw); poison {
-		raw = append(raw, pbField(2, []byte{0x0a, 0x7f})...)
-	}
-	return raw
-}
-
-// pbObject puts an envelope around a message.
-func pbObject(kind string, raw []byte) []byte {
-	names := append(pbField(1, []byte("v1")), pbField(2, []byte(kind))...)
-	return append(append([]byte("k8s\x00"), pbField(1, names)...), pbField(2, raw)...)
-}
-
-func pbFrame(kind, object string, raw []byte) []byte {
-	body := append(pbField(1, []byte(kind)), pbField(2, pbField(1, pbObject(object, raw)))...)
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
-}
 
 func TestAnItemThatCannotBeDecodedDoesNotHarmTheNext(t *testing.T) {
 	const good = `{"metadata":{"name":"%s","namespace":"ns","resourceVersion":"%d"}}`
@@ -317,65 +221,6 @@ func TestASourceTellsTheBytesItReads(t *testing.T) {
 	}
 }
 
-// waiting is a body that says nothing until it is closed.
-type waiting struct{ closed chan struct{} }
-
-func (w waiting) Read([]byte) (int, error) { <-w.closed; return 0, io.ErrClosedPipe }
-func (w waiting) Close() error             { close(w.closed); return nil }
-
-func TestAStreamOverRESTEndsWithItsContextAndWithStop(t *testing.T) {
-	for name, test := range map[string]struct {
-		end  func(s Stream[*corev1.Pod], cancel func())
-		want error
-	}{
-		"its context": {func(_ Stream[*corev1.Pod], cancel func()) { cancel() }, context.Canceled},
-		"Stop":        {func(s Stream[*corev1.Pod], _ func()) { s.Stop(); s.Stop() }, ErrStopped},
-	} {
-		for _, early := range []bool{false, true} {
-			a := &answers{body: func() io.ReadCloser { return waiting{make(chan struct{})} }}
-			ctx, cancel := context.WithCancel(t.Context())
-			stream, err := answering[*corev1.Pod](t, a).Watch(ctx, metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			result := make(chan error, 1)
-			next := func() { _, err := stream.Next(); result <- err }
-			if !early {
-				go next()
-			}
-			test.end(stream, cancel)
-			if early {
-				next()
-			}
-			if err := <-result; !errors.Is(err, test.want) {
-				t.Errorf("%s: %v", name, err)
-			}
-			stream.Stop()
-			if n := a.closed.Load(); n != 1 {
-				t.Errorf("%s: closed %d times", name, n)
-			}
-			cancel()
-		}
-	}
-}
-
-func TestAStreamOverRESTHasNoGoroutineOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
-		for range 100 {
-			a := &answers{body: func() io.ReadCloser { return waiting{make(chan struct{})} }}
-			stream, err := answering[*corev1.Pod](t, a).Watch(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stream.Stop()
-		}
-		if n := runtime.NumGoroutine() - before; n >= 100 {
-			t.Errorf("%d goroutines for 100 streams", n)
-		}
-	})
-}
-
 func TestAListOverRESTEndsWithItsContext(t *testing.T) {
 	a := &answers{body: func() io.ReadCloser { return waiting{make(chan struct{})} }}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -387,30 +232,6 @@ func TestAListOverRESTEndsWithItsContext(t *testing.T) {
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Error(err)
-	}
-}
-
-func TestAStreamOverRESTBatchesWhatIsAtHand(t *testing.T) {
-	var body strings.Builder
-	for i := range maxBatch + 3 {
-		body.WriteString(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + fmt.Sprint(i) + `"}}}`)
-	}
-	// All of it comes with one read, and the window holds it after a few.
-	stream, err := saying[*corev1.Pod](t, body.String()).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Stop()
-	total, batches, largest := 0, 0, 0
-	for {
-		events, err := stream.Next()
-		if err != nil {
-			break
-		}
-		total, batches, largest = total+len(events), batches+1, max(largest, len(events))
-	}
-	if total != maxBatch+3 || batches > 10 || largest > maxBatch {
-		t.Errorf("%d events in %d batches of up to %d", total, batches, largest)
 	}
 }
 
