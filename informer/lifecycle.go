@@ -99,8 +99,11 @@ func (i *Informer[T]) awaitEnd(ctx context.Context, done, removed <-chan struct{
 }
 
 // awaitStop waits for the end of a run, and returns the reason or what else ended
-// the wait.
+// the wait. A run that has ended counts before a context that has.
 func (i *Informer[T]) awaitStop(ctx context.Context, removed <-chan struct{}) error {
+	if _, stopped, _ := i.life.state(); stopped && ctx != nil && !isClosed(removed) {
+		return i.life.stopReason()
+	}
 	return i.untilEnd(ctx, nil, removed)
 }
 

@@ -45,7 +45,7 @@ func (r *Registration) WaitForVersion(ctx context.Context, version string) error
 }
 
 // Stopped waits until the informer stops, and returns an ErrStopped that says why;
-// at once if it has stopped already. Before Run has been called, it waits for that
+// at once if it has stopped already, also if ctx has ended too. Before Run has been called, it waits for that
 // too. If ctx ends or the handler is removed first, the error is the cause of ctx or
 // ErrRemoved.
 func (r *Registration) Stopped(ctx context.Context) error { return r.stopped(ctx) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,6 +191,45 @@ func TestAPanicOfWhoIsToldEndsNothing(t *testing.T) {
 			t.Errorf("%v, told %d times, %s", err, told, r.Status())
 		}
 	})
+}
+
+// looker is a sink that looks at the status while it takes a complete state.
+type looker struct {
+	*recorder
+	look func() Status
+	saw  []bool
+}
+
+func (l *looker) Push(deltas []deltafifo.Delta[object]) error {
+	if deltas[0].Type == deltafifo.Replaced {
+		l.saw = append(l.saw, l.look().Synced)
+	}
+	return l.recorder.Push(deltas)
+}
+
+func TestWhoeverSeesTheFirstStateSeesThatItIsSynced(t *testing.T) {
+	for _, refuse := range []error{nil, errors.New("closed")} {
+		synctest.Test(t, func(t *testing.T) {
+			sink := &looker{recorder: newRecorder(t)}
+			sink.refuse = refuse
+			r, err := New[object](&script{onList: listed("10")}, sink, Options[object]{Streaming: StreamingNever})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink.look = r.Status
+			if r.Status().Synced {
+				t.Error("synced before the first state")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := r.Run(ctx); !errors.Is(err, refuse) {
+				t.Error(err)
+			}
+			if !slices.Equal(sink.saw, []bool{true}) || r.Status().Synced != (refuse == nil) {
+				t.Errorf("seen as synced: %v; at the end: %v", sink.saw, r.Status().Synced)
+			}
+		})
+	}
 }
 
 func TestANilContextIsRefused(t *testing.T) {

@@ -95,13 +95,20 @@ func (r *Reflector[T]) collect(ctx context.Context, d *diff[T], it *Item[T]) {
 func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) error {
 	replaced := deltafifo.Delta[T]{Type: deltafifo.Replaced, Version: version, Items: d.finish(r.pushed(version))}
 	before := r.highest()
-	if order, ok := compareVersions(version, before); ok && order < 0 {
-		// Before the push: a sink that applies it may look.
-		r.update(func(s *Status) { s.Epoch++ })
-	}
+	order, ok := compareVersions(version, before)
+	synced := false
+	// Before the push: a sink that applies it may look, and so may those who wait
+	// for it.
+	r.update(func(s *Status) {
+		if ok && order < 0 {
+			s.Epoch++
+		}
+		synced, s.Synced = s.Synced, true
+	})
 	// Before the push, too: who waits for it may start others.
 	r.ladder.worked(r.report.Streamed)
 	if err := r.sink.Push([]deltafifo.Delta[T]{replaced}); err != nil {
+		r.update(func(s *Status) { s.Synced = synced })
 		return r.sinkError(err)
 	}
 	r.version, r.mixed, r.mustList, r.doubt, r.published = version, "", false, false, true
@@ -116,7 +123,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.silence.read(r.report.Changes)
 	r.endReport(ctx, nil)
 	r.update(func(s *Status) {
-		s.Version, s.Synced, s.Objects, s.LastList, s.Mixed = r.version, true, d.len(), r.report, false
+		s.Version, s.Objects, s.LastList, s.Mixed = r.version, d.len(), r.report, false
 		s.Stale += uint64(d.stale)
 		s.Unaccounted = uint64(d.nameless)
 	})

@@ -31,7 +31,8 @@ type Status struct {
 	// Version is the last good resource version: all changes up to it were
 	// pushed. It is empty before the first list.
 	Version string
-	// Synced is set once a complete state was pushed. It stays set.
+	// Synced is set with the push of the first complete state: whoever sees that
+	// state sees it set. It stays set.
 	Synced bool
 	// Objects is the number of objects in the last complete state.
 	Objects int

@@ -36,14 +36,50 @@ type Check struct {
 
 var errPending = errors.New("not yet")
 
-// Synced is a check that informers, registrations or factories are synced. It does not
-// wait; its error names each that is not, what its reader is doing, and the last error.
+// Synced is a check that informers, registrations or factories are synced, and have not
+// stopped since: what an informer holds gets old from then on. It does not wait; its
+// error names each that is not, what its reader is doing, and the last error. Of a
+// [informer.Waiter] of another kind it tells only whether it is synced.
 func Synced(all ...informer.Waiter) func() error {
 	return func() error {
 		now, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
 		cancel(errPending)
-		return informer.WaitFor(now, all...)
+		var errs []error
+		for _, w := range all {
+			err := informer.WaitFor(now, w)
+			if errs = append(errs, err); !errors.Is(err, informer.ErrInvalid) {
+				errs = append(errs, stopped(now, w))
+			}
+		}
+		return errors.Join(errs...)
 	}
+}
+
+// stopped says which informers have stopped after they were synced. WaitFor tells of
+// those that were not.
+func stopped(now context.Context, w informer.Waiter) error {
+	var all []informer.Status
+	switch w := w.(type) {
+	case *informer.Factory:
+		all = w.Status()
+	case *informer.Registration:
+		if w.Wait(now) != nil {
+			return nil
+		}
+		if err := w.Stopped(now); errors.Is(err, informer.ErrStopped) {
+			return fmt.Errorf("the informer of handler %s: %w", w.Name(), err)
+		}
+	case interface{ Status() informer.Status }:
+		all = []informer.Status{w.Status()}
+	}
+	var errs []error
+	for _, s := range all {
+		if s.Synced && !s.Running {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Reader.Explain(), informer.ErrStopped))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Handler answers 200 if all checks are well, and 500 otherwise, as the probes of a

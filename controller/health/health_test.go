@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -71,4 +72,53 @@ func TestAnInformerThatIsNotSyncedIsNamedWithTheReason(t *testing.T) {
 			t.Errorf("not synced: %d %q", code, body)
 		}
 	})
+}
+
+func TestAnInformerThatWasSyncedAndHasStoppedIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiservertest.Start(t, apiserver.Options{})
+		factory, err := informer.NewFactory(server.Config(), informer.FactoryOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := informer.For(t.Context(), factory, informer.Options[*corev1.Pod]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := informer.HandlerFunc[*corev1.Pod](func(context.Context, informer.Change[*corev1.Pod]) {})
+		registration, err := pods.Handle(handler, informer.HandlerOptions[*corev1.Pod]{Name: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks := map[string]Check{
+			"pods: stopped": {"an informer", Synced(pods)}, "handler mine": {"a handler", Synced(registration)},
+			"pods: stopped: ": {"a factory", Synced(factory)},
+		}
+		expect := func(code int) {
+			t.Helper()
+			synctest.Wait()
+			for words, check := range checks {
+				if got, body := get(t, "", check); got != code || code == 500 && !strings.Contains(body, words) {
+					t.Errorf("%s: %d %q", check.Name, got, body)
+				}
+			}
+		}
+		for range 2 {
+			factory.Start(t.Context())
+			expect(200)
+			factory.Stop()
+			expect(500)
+		}
+	})
+}
+
+func TestANilInformerIsNotWell(t *testing.T) {
+	for name, w := range map[string]informer.Waiter{
+		"nothing": nil, "informer": (*informer.Informer[*corev1.Pod])(nil), "factory": (*informer.Factory)(nil),
+		"registration": (*informer.Registration)(nil),
+	} {
+		if err := Synced(w)(); !errors.Is(err, informer.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
