@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"heliograph.example/workqueue"
@@ -103,9 +104,20 @@ func TestBadArgumentsAreErrors(t *testing.T) {
 			return New("test", succeed, Options{Workers: 1, Backoff: workqueue.Backoff{Base: -1}})
 		},
 		"bad rate": func() (*Controller, error) { return New("test", succeed, Options{Workers: 1, Rate: -1}) },
+		"no number as rate": func() (*Controller, error) {
+			return New("test", succeed, Options{Workers: 1, Rate: rate.Limit(math.NaN())})
+		},
+		"a burst of no rate": func() (*Controller, error) { return New("test", succeed, Options{Workers: 1, Burst: 1}) },
+		"a weight of zero": func() (*Controller, error) {
+			return New("test", succeed, Options{Workers: 1, Tenant: ByNamespace, Weights: map[string]int{"a": 0}})
+		},
+		"weights of no tenants": func() (*Controller, error) {
+			return New("test", succeed, Options{Workers: 1, Weights: map[string]int{"a": 1}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c, err := make(); err == nil || c != nil {
+			c, err := make()
+			if !errors.Is(err, errInvalid) && !errors.Is(err, workqueue.ErrInvalid) || c != nil {
 				t.Errorf("New: %v, %v", c, err)
 			}
 		})

@@ -16,8 +16,8 @@ var (
 	// ErrPermanent is what every error made by [Permanent] is.
 	ErrPermanent = errors.New("permanent error")
 	// ErrExited is reported for a reconcile that ended its goroutine with
-	// runtime.Goexit instead of returning, as t.FailNow does. It is retried
-	// by a new worker.
+	// runtime.Goexit instead of returning, as t.FailNow does, be it in the
+	// reconciler or in [Options].OnError. It is retried by a new worker.
 	ErrExited = errors.New("the reconciler ended its goroutine")
 )
 
@@ -97,7 +97,7 @@ func brief(all []Reconciling) string {
 			names = append(names, fmt.Sprintf("%d others", len(all)-i))
 			break
 		}
-		names = append(names, fmt.Sprintf("reconcile of %s since %s", r.Key, r.Since.Format(time.RFC3339)))
+		names = append(names, fmt.Sprintf("reconcile of %s since %s", short(r.Key), r.Since.Format(time.RFC3339)))
 	}
 	return strings.Join(names, ", ")
 }
@@ -113,10 +113,23 @@ type PanicError struct {
 }
 
 // Error tells the key and the value, not the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic on %s: %v", e.Key, e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panic on %s: %v", short(e.Key), e.Value) }
 
 // Unwrap returns the value if it is an error, and else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// maxKey is how much of a key an error shows, in bytes. It is enough for all names that
+// an API server allows; a map can make up longer ones.
+const maxKey = 320
+
+// short is a key as an error shows it.
+func short(key types.NamespacedName) string {
+	s := key.String()
+	if len(s) <= maxKey {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxKey], "") + "..."
 }

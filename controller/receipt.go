@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -114,7 +115,7 @@ type ReceiptError struct {
 
 // Error tells what has not shown.
 func (e *ReceiptError) Error() string {
-	return fmt.Sprintf("%s wrote what has not shown in %v: %s", e.Key, e.Timeout, e.What)
+	return fmt.Sprintf("%s wrote what has not shown in %v: %s", short(e.Key), e.Timeout, e.What)
 }
 
 // book has the receipts of one reconcile.
@@ -155,6 +156,8 @@ func bookOf[T any](ctx context.Context, inf Mirror[T]) (*book, error) {
 		return nil, fmt.Errorf("controller: receipt: %w", ErrNoReconcile)
 	case isNil(inf):
 		return nil, fmt.Errorf("controller %s: receipt: %w: the informer is nil", b.shift.name, errInvalid)
+	case !reflect.ValueOf(inf).Comparable():
+		return nil, fmt.Errorf("controller %s: receipt in %s: %w: a %T cannot be told from others: use a pointer", b.shift.name, inf.Name(), errInvalid, inf)
 	}
 	return b, nil
 }

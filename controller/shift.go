@@ -126,18 +126,25 @@ func (s *shift) resize(n int) {
 	s.quits = slices.Delete(s.quits, n, len(s.quits))
 }
 
-// start starts a worker that takes keys until hiring ends. s.mu must be held.
+// start starts a worker that takes keys until hiring ends. If a function of the user
+// ends its goroutine, another one takes its place. s.mu must be held.
 func (s *shift) start(hiring context.Context) {
 	s.count++
 	go func() {
-		defer s.leave()
+		returned := false
+		defer func() { s.leave(hiring, returned) }()
 		s.work(hiring)
+		returned = true
 	}()
 }
 
-func (s *shift) leave() {
+// leave ends a worker, which has returned or was made to exit.
+func (s *shift) leave(hiring context.Context, returned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !returned {
+		s.start(hiring)
+	}
 	s.count--
 	s.endIfIdle()
 }

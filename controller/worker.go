@@ -23,13 +23,13 @@ func (s *shift) work(hiring context.Context) {
 		if !s.mayStart() {
 			return // and so does the run: the key is dropped with the queue
 		}
-		s.turn(hiring, key)
+		s.turn(key)
 	}
 }
 
-// turn reconciles one key and gives it back. If the reconciler ends the goroutine,
-// another one takes its place.
-func (s *shift) turn(hiring context.Context, key types.NamespacedName) {
+// turn reconciles one key and gives it back. Each part of the end is deferred: a
+// function of the user, OnError among them, may end the goroutine in any of them.
+func (s *shift) turn(key types.NamespacedName) {
 	ctx := klog.NewContext(s.ctx, klog.FromContext(s.ctx).WithValues("key", key))
 	s.mu.Lock()
 	s.busy[key] = time.Now()
@@ -38,18 +38,19 @@ func (s *shift) turn(hiring context.Context, key types.NamespacedName) {
 	ctx = context.WithValue(ctx, bookKey{}, b)
 	returned, result := false, workqueue.Result{Err: ErrExited}
 	defer func() {
-		if !returned {
-			s.failed(ctx, key, ErrExited)
-		}
-		s.mu.Lock()
-		delete(s.busy, key)
-		if !returned {
-			s.start(hiring)
-		}
-		s.mu.Unlock()
-		b.close()
 		if err := s.queue.Done(key, result); err != nil {
 			s.report(ctx, key, err)
+		}
+	}()
+	defer b.close()
+	defer func() {
+		s.mu.Lock()
+		delete(s.busy, key)
+		s.mu.Unlock()
+	}()
+	defer func() {
+		if !returned {
+			s.failed(ctx, key, ErrExited)
 		}
 	}()
 	result = s.once(ctx, key)

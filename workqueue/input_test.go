@@ -155,3 +155,36 @@ func TestATenantFunctionThatPanicsIsAnErrorOfItsKey(t *testing.T) {
 		t.Error(key, err)
 	}
 }
+
+func TestAContextThatHasEndedTakesNothing(t *testing.T) {
+	q := newQueue(t, Options[string]{})
+	add(t, q, "a", "b")
+	cause := errors.New("the cause")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if _, err := q.Get(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Get: %v", err)
+	}
+	if keys, err := q.GetBatch(ctx, 2); len(keys) > 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("GetBatch: %q, %v", keys, err)
+	}
+	if s := q.Stats(); s.Ready != 2 || s.Running != 0 {
+		t.Errorf("%+v", s)
+	}
+	// A drain begins even so: only the wait for its end is over.
+	if err := q.Drain(ctx, RunDelayed); !errors.Is(err, cause) {
+		t.Errorf("Drain: %v", err)
+	}
+	if err := q.Add("c"); !errors.Is(err, ErrClosed) {
+		t.Errorf("Add: %v", err)
+	}
+	for _, key := range []string{"a", "b"} {
+		if got, err := q.Get(t.Context()); got != key || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		done(t, q, key, Result{})
+	}
+	if err := q.Drain(ctx, RunDelayed); err != nil {
+		t.Errorf("Drain: %v", err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"heliograph.example/apiserver/apiservertest"
 )
 
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
@@ -48,4 +50,33 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	if _, err := e.Lead(none); !errors.Is(err, errInvalid) {
 		t.Error(err)
 	}
+}
+
+func TestAContextThatHasEndedWinsNothing(t *testing.T) {
+	bubble(t, "and leaves the lease to others", func(t *testing.T, server *apiservertest.Server) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		a, b := newProcess(t, server, "a"), newProcess(t, server, "b")
+		if _, err := a.Lead(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("Lead: %v", err)
+		}
+		if err := a.Run(ended); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if s := a.Status(); s.Phase != Stopped {
+			t.Errorf("%+v", s)
+		}
+		if _, err := a.Lead(t.Context()); !errors.Is(err, ErrEnded) {
+			t.Errorf("Lead afterwards: %v", err)
+		}
+		began := time.Now()
+		b.start()
+		b.term().Leave(true)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("b leads after %v", took)
+		}
+		if err := b.end(); err != nil {
+			t.Error(err)
+		}
+	})
 }
