@@ -33,7 +33,7 @@ E2E_TIMEOUT ?= 15m
 # used. Tests that suffer from it have a name that ends in WithoutRace and are run
 # once more without it, in a pass of their own over the packages that have any.
 WITHOUT_RACE          := WithoutRace$$
-WITHOUT_RACE_PACKAGES := ./apiserver ./indexer ./informer ./internal/gate ./internal/jsonobject ./internal/simulation
+WITHOUT_RACE_PACKAGES := ./apiserver ./indexer ./informer ./internal/gate ./internal/jsonobject ./internal/simulation ./reflector
 
 .PHONY: help test fmt lint conformance e2e bench fuzz soak
 

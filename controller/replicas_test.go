@@ -99,6 +99,7 @@ func (r *replicas) play(t *testing.T, keys int) (duplicates, quiet int) {
 	return duplicates, int(others.Load())
 }
 
+// TestAReconcileSeesWhatTheLastOneWrote: field report 65, for a whole controller.
 func TestAReconcileSeesWhatTheLastOneWrote(t *testing.T) {
 	const inTime = int((steps+1)*slowness/(10*time.Millisecond)) + 1
 	bubble(t, "so 10,000 reconciles create no child twice, and others are not slowed", func(t *testing.T) {
