@@ -22,6 +22,10 @@ type live[T any] struct {
 	// coarse is set while bytes are no progress, whatever they are part of.
 	coarse atomic.Bool
 	opened time.Time
+	// settled tells that a watch has lived for long enough, and progress that it
+	// has brought anything new.
+	settled  *time.Timer
+	progress bool
 	// pending are events at hand that were not delivered yet.
 	pending []Event[T]
 }

@@ -27,7 +27,9 @@ type Reflector[T any] struct {
 	ladder  ladder
 	order   *order
 	live    *live[T] // a stream that goes on as the watch
-	version string   // all changes up to it were pushed
+	// watching is the stream of the watch, nil if there is none.
+	watching *live[T]
+	version  string // all changes up to it were pushed
 	// mixed is not empty while only a part of a later state was pushed: the
 	// highest version in it.
 	mixed string

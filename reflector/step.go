@@ -15,41 +15,56 @@ func (r *Reflector[T]) run(ctx context.Context, round bool) error {
 	}
 	defer r.end()
 	for {
-		if ctx.Err() != nil {
-			r.enter(ctx, transition{to: Stopped, reason: "the context has ended"})
-			return nil
+		var events []Event[T]
+		var err error
+		if r.watching != nil {
+			// Most of its time a reflector waits here, and the less there is on the
+			// stack the smaller that stays. So what comes of it is elsewhere.
+			events, err = r.watching.next()
 		}
-		next := r.step(ctx)
-		if ctx.Err() != nil {
-			// What failed now failed because of that.
-			continue
-		}
-		r.enter(ctx, next)
-		if next.to == Stopped || (round && next.restart) {
-			return next.err
+		if ended, err := r.advance(ctx, round, events, err); ended {
+			return err
 		}
 	}
 }
 
-// step does what the present state asks for and says where that leads. It
-// returns at once when ctx ends.
-func (r *Reflector[T]) step(ctx context.Context) transition {
+// advance takes one step, and enters the state where it leads. events and err are
+// what the watch has brought, if there is one. ended is true at the end of the run.
+func (r *Reflector[T]) advance(ctx context.Context, round bool, events []Event[T], err error) (ended bool, _ error) {
+	if r.watching == nil && ctx.Err() != nil {
+		r.enter(ctx, transition{to: Stopped, reason: "the context has ended"})
+		return true, nil
+	}
+	next, goesOn := r.step(ctx, events, err)
+	if goesOn || ctx.Err() != nil {
+		// What failed now failed because ctx has ended.
+		return false, nil
+	}
+	r.enter(ctx, next)
+	return next.to == Stopped || (round && next.restart), next.err
+}
+
+// step does what the present state asks for, and says where that leads, or that it
+// goes on. It returns at once when ctx ends.
+func (r *Reflector[T]) step(ctx context.Context, events []Event[T], err error) (next transition, goesOn bool) {
+	if r.watching != nil {
+		return r.took(ctx, events, err)
+	}
 	switch r.state() {
 	case Streaming:
-		return r.inTurn(ctx, r.stream)
+		return r.inTurn(ctx, r.stream), false
 	case Listing:
-		return r.inTurn(ctx, r.list)
+		return r.inTurn(ctx, r.list), false
 	case Watching:
 		return r.watch(ctx)
 	case BackingOff, NotServed, Forbidden:
-		return r.rest(ctx)
+		return r.rest(ctx), false
 	default:
-		return r.start(ctx)
+		return r.start(ctx), false
 	}
 }
 
-// state is that of the status, without a copy of all of it: step is on the stack
-// for as long as a watch is idle.
+// state is that of the status.
 func (r *Reflector[T]) state() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,6 +104,7 @@ func (r *Reflector[T]) begin(ctx context.Context, round bool) error {
 
 // end gives up what a run holds.
 func (r *Reflector[T]) end() {
+	r.unwatch()
 	if r.live != nil {
 		r.live.close()
 		r.live = nil

@@ -17,9 +17,9 @@ import (
 // does not know yet. Another replica may, and this one may catch up.
 const maxAhead = 3
 
-// watch follows the changes for the life of one stream: that of the streaming
-// list, if it goes on, or a new one from the last version.
-func (r *Reflector[T]) watch(ctx context.Context) transition {
+// watch begins to follow the changes: with the stream of the streaming list, if it
+// goes on, or with a new one from the last version. goesOn is false if that failed.
+func (r *Reflector[T]) watch(ctx context.Context) (next transition, goesOn bool) {
 	l := r.live
 	r.live, r.opened = nil, false
 	if l == nil {
@@ -27,36 +27,51 @@ func (r *Reflector[T]) watch(ctx context.Context) transition {
 		r.update(func(s *Status) { s.Watches++ })
 		l, err = r.open(ctx, r.source, metav1.ListOptions{ResourceVersion: r.version}, r.opts.watchTimeout(), openTimeout, errOpening)
 		if err != nil {
-			return r.watchEnded(ctx, err, watched{})
+			return r.watchEnded(ctx, err, watched{}), false
 		}
 		r.order = r.newOrder()
 		r.opts.Group.met(&r.member)
 	}
 	r.opened = true
 	r.mend()
-	defer l.close()
-	defer func() { r.deltas = nil }()
 	r.silence.begin()
 	r.listen(l)
-	settled := time.AfterFunc(stableWatch, func() { r.recover(ctx) })
-	defer settled.Stop()
-	was := watched{opened: true}
-	for {
-		events, err := l.next()
-		if err == nil {
-			var moved bool
-			alarming := r.silence.alarming()
-			moved, err = r.deliver(ctx, events)
-			was.progress = was.progress || moved
-			if l.patience.touch(); alarming != r.silence.alarming() {
-				r.listen(l)
-			}
-		}
-		if err != nil {
-			was.life = time.Since(l.opened)
-			return r.watchEnded(ctx, err, was)
+	l.settled = time.AfterFunc(stableWatch, func() { r.recover(ctx) })
+	r.watching = l
+	return transition{}, true
+}
+
+// took takes what the watch has brought. goesOn is false if it has ended with
+// that.
+func (r *Reflector[T]) took(ctx context.Context, events []Event[T], err error) (next transition, goesOn bool) {
+	l := r.watching
+	if err == nil {
+		var moved bool
+		alarming := r.silence.alarming()
+		moved, err = r.deliver(ctx, events)
+		l.progress = l.progress || moved
+		if l.patience.touch(); alarming != r.silence.alarming() {
+			r.listen(l)
 		}
 	}
+	if err == nil {
+		return transition{}, true
+	}
+	was := watched{opened: true, life: time.Since(l.opened), progress: l.progress}
+	next = r.watchEnded(ctx, err, was)
+	r.unwatch()
+	return next, false
+}
+
+// unwatch ends the watch, if there is one.
+func (r *Reflector[T]) unwatch() {
+	l := r.watching
+	if l == nil {
+		return
+	}
+	l.settled.Stop()
+	l.close()
+	r.watching, r.deltas = nil, nil
 }
 
 // watched tells of a watch that has ended.
