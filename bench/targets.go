@@ -101,8 +101,7 @@ const contended = "two processors fight for the one lock of a queue, as in clien
 // reasons explain rows in which Heliograph loses or does not reach what it has
 // to. They are printed where that is so.
 var reasons = map[string]string{
-	"idle: bytes of an informer and a handler": "about half are the stacks of the two goroutines of an informer; a collection " +
-		"of garbage halves one only where less than a quarter of it is in use. The rest is the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
+	"idle: bytes of an informer and a handler": "a quarter is the stack of the reader, which waits for the server. The rest are the reader and its status (5 KB), the contexts and timers of the open watch, the queue and the empty store.",
 	"watch, protobuf over HTTP, 1 handler: CPU per event": "an event costs what an object of a list costs, for it carries the whole Pod of 4 KB: decoding is " +
 		"a good third of it, collecting garbage a quarter, and reading the socket, a frame or less at a time, a tenth.",
 	"queue: Add, Get, Done, 4 goroutines":                              contended,

@@ -30,6 +30,11 @@ type Options struct {
 	// it is nil, a Deleted is never forgotten. It is called by Push with the
 	// queue locked: it must be quick and must not call the queue.
 	Holds func(key types.NamespacedName) bool
+	// Idle is how long Pop waits for a delta before it returns [ErrIdle], for a
+	// consumer that wants to end its goroutine then. After a burst it is a second,
+	// if that is longer: the queue gives its buffers back only then. 0 means for as
+	// long as the context of Pop lasts; a negative duration is an error.
+	Idle time.Duration
 }
 
 // DeltaFIFO is an ordered, compacting queue of changes between the reader of a
@@ -38,11 +43,6 @@ type Options struct {
 // one at a time.
 type DeltaFIFO[T any] struct {
 	opts Options
-
-	// wake has room for one token: the consumer waits on it.
-	wake chan struct{}
-	// done is closed by Close.
-	done chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -63,17 +63,19 @@ type DeltaFIFO[T any] struct {
 	// spare is an empty buffer to go on with.
 	spare []Delta[T]
 	// series says how long large buffers are kept. timer is for a Pop that
-	// waits with such; nil until the first.
+	// waits with such, or for as long as Options.Idle; nil while there is none.
 	series series
 	timer  *time.Timer
 
-	// popping and waiting say that a Pop runs, and that it waits for wake.
+	// popping and waiting say that a Pop runs, and that it waits for wake, which
+	// has room for one token. wake is nil until a Pop waits, and after it was idle.
 	popping, waiting bool
+	wake             chan struct{}
 	// pushed, popped and acked count deltas as they were pushed: those that a
 	// compaction dropped count as popped with those they were folded into.
 	pushed, popped, acked uint64
-	// settled is closed, and set to nil, when acked moves. It is nil while
-	// nobody waits.
+	// settled is closed, and set to nil, when acked moves or the queue is closed.
+	// It is nil while nobody waits.
 	settled chan struct{}
 
 	highWater   int
@@ -90,17 +92,16 @@ func New[T any](opts Options) (*DeltaFIFO[T], error) {
 	if opts.Budget < 0 {
 		return nil, fmt.Errorf("%w: Budget is %d, must not be negative", ErrInvalidOptions, opts.Budget)
 	}
+	if opts.Idle < 0 {
+		return nil, fmt.Errorf("%w: Idle is %v, must not be negative", ErrInvalidOptions, opts.Idle)
+	}
 	if opts.BatchSize == 0 {
 		opts.BatchSize = DefaultBatchSize
 	}
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
 	}
-	return &DeltaFIFO[T]{
-		opts: opts,
-		wake: make(chan struct{}, 1),
-		done: make(chan struct{}),
-	}, nil
+	return &DeltaFIFO[T]{opts: opts}, nil
 }
 
 // Push appends deltas in order, all of them or none, and never waits for the
@@ -125,13 +126,7 @@ func (q *DeltaFIFO[T]) Push(deltas []Delta[T]) error {
 	q.weight += added
 	q.fresh += added
 	q.highWater = max(q.highWater, q.buf.len())
-	if q.waiting {
-		q.waiting = false
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
-	}
+	q.rouse()
 	// Compacting only when most of the queue is new makes its cost constant
 	// for each delta.
 	if q.weight > q.opts.Budget && q.fresh > q.weight-q.fresh {
@@ -158,7 +153,23 @@ func (q *DeltaFIFO[T]) Close() {
 		return
 	}
 	q.closed = true
-	close(q.done)
+	q.rouse()
+	if q.settled != nil {
+		close(q.settled)
+		q.settled = nil
+	}
+}
+
+// rouse lets a Pop that waits look again.
+func (q *DeltaFIFO[T]) rouse() {
+	if !q.waiting {
+		return
+	}
+	q.waiting = false
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Len is the number of queued deltas; those in flight do not count.

@@ -13,6 +13,11 @@ var (
 	// never happen.
 	ErrClosed = errors.New("the queue is closed")
 
+	// ErrIdle is returned by Pop when there was nothing for Options.Idle. All that
+	// was popped is acknowledged then. What is pushed from then on waits for
+	// another Pop: whoever pushes has to see to it that there is one.
+	ErrIdle = errors.New("the queue is idle")
+
 	// ErrConcurrentPop is returned by Pop while another Pop runs. A queue has
 	// one consumer: with two, nobody could say in which order changes are
 	// applied.

@@ -15,8 +15,9 @@ import (
 // acknowledgement happens first, even if Pop then waits or fails.
 //
 // When ctx ends, Pop returns its error, even if deltas are at hand; they stay in
-// the queue. After Close it returns what is left and then [ErrClosed]. While
-// another Pop runs it returns [ErrConcurrentPop].
+// the queue. After Close it returns what is left and then [ErrClosed]. When it has
+// waited for Options.Idle it returns [ErrIdle]. While another Pop runs it returns
+// [ErrConcurrentPop].
 func (q *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
 	if ctx == nil {
 		return nil, ErrNilContext
@@ -29,7 +30,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
 	q.popping = true
 	defer func() { q.popping, q.waiting = false, false }()
 	q.acknowledge()
-	for {
+	for idle := false; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -39,20 +40,33 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
 		if q.closed {
 			return nil, ErrClosed
 		}
-		var over <-chan time.Time
-		if q.trim(); q.large() {
-			over = q.seriesOver()
+		q.trim()
+		if idle && q.opts.Idle > 0 {
+			q.timer, q.wake = nil, nil
+			return nil, ErrIdle
 		}
-		q.waiting = true
-		q.mu.Unlock()
-		select {
-		case <-q.wake:
-		case <-q.done:
-		case <-ctx.Done():
-		case <-over:
-		}
-		q.mu.Lock()
+		idle = q.wait(ctx)
 	}
+}
+
+// wait waits for a reason to look again, and reports whether that is that nothing
+// has come for a while. It lets go of the lock meanwhile.
+func (q *DeltaFIFO[T]) wait(ctx context.Context) (idle bool) {
+	over := q.patience()
+	if q.wake == nil {
+		q.wake = make(chan struct{}, 1)
+	}
+	wake := q.wake
+	q.waiting = true
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	select {
+	case <-wake:
+	case <-ctx.Done():
+	case <-over:
+		return true
+	}
+	return false
 }
 
 // take puts the next batch in flight.
@@ -125,13 +139,21 @@ func (q *DeltaFIFO[T]) large() bool {
 	return max(cap(q.buf.slots), cap(q.spare)) > idleCapacity
 }
 
-// seriesOver returns a channel that is sent to when a series is over, unless
-// there is a batch before.
-func (q *DeltaFIFO[T]) seriesOver() <-chan time.Time {
-	if q.timer == nil {
-		q.timer = time.NewTimer(seriesGap)
-	} else {
-		q.timer.Reset(seriesGap)
+// patience returns a channel that is sent to when a Pop has waited for long enough:
+// for Options.Idle, and, if there is more to trim then, until a series is over. It
+// is nil if neither matters.
+func (q *DeltaFIFO[T]) patience() <-chan time.Time {
+	limit := q.opts.Idle
+	if q.large() {
+		limit = max(limit, seriesGap)
+	}
+	switch {
+	case limit == 0:
+		return nil
+	case q.timer == nil:
+		q.timer = time.NewTimer(limit)
+	default:
+		q.timer.Reset(limit)
 	}
 	return q.timer.C
 }
@@ -167,7 +189,6 @@ func (q *DeltaFIFO[T]) Settled(ctx context.Context) error {
 		q.mu.Unlock()
 		select {
 		case <-settled:
-		case <-q.done:
 		case <-ctx.Done():
 		}
 		q.mu.Lock()

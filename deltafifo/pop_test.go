@@ -71,6 +71,7 @@ func TestPopEndsWithItsContext(t *testing.T) {
 func TestAWakeThatCameTooLateIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, Options{})
+		q.wake = make(chan struct{}, 1)
 		q.wake <- struct{}{}
 		var got string
 		go func() { got = pop2(t, q) }()
@@ -301,4 +302,46 @@ func TestProducerConsumerAndWaiterTogether(t *testing.T) {
 			t.Errorf("the last state of %s is %s, want %d", key, last[key], i)
 		}
 	}
+}
+
+func TestAPopThatWaitsInVainReturnsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{Idle: time.Millisecond})
+		for range 2 {
+			push(t, q, "A a/u1@1")
+			if _, err := q.Pop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if _, err := q.Pop(t.Context()); !errors.Is(err, ErrIdle) {
+				t.Fatalf("Pop: %v", err)
+			}
+			if waited := time.Since(begin); waited != time.Millisecond {
+				t.Errorf("Pop has waited for %v", waited)
+			}
+			if s := q.Stats(); s.InFlight != 0 || s.Acknowledged != s.Pushed {
+				t.Errorf("not all is acknowledged: %+v", s)
+			}
+		}
+	})
+}
+
+func TestAnIdlePopStaysUntilTheBuffersOfABurstAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, Options{Idle: time.Millisecond})
+		for range seriesLength + 1 {
+			for i := range 1000 {
+				push(t, q, "U k"+itoa(i)+"/u@"+itoa(i))
+			}
+			pop(t, q)
+			time.Sleep(seriesGap / 2)
+		}
+		begin := time.Now()
+		if _, err := q.Pop(t.Context()); !errors.Is(err, ErrIdle) {
+			t.Fatalf("Pop: %v", err)
+		}
+		if waited := time.Since(begin); waited != seriesGap || slots(q) > 2*idleCapacity {
+			t.Errorf("after %v there are %d slots", waited, slots(q))
+		}
+	})
 }

@@ -107,11 +107,17 @@
 //
 // # Goroutines
 //
-// A running informer has two: the reader of the server, and the controller loop in
-// the goroutine that called Run. While an object is broken there is a third, which
-// reads it again; one more looks out for mutations, if that is on. Each
-// Factory.Start has one. A handler has one while it has something to be told, and
-// none while it is idle. Run waits for all of them.
+// A running informer has one, that which called Run: the reader of the server, which
+// waits there for events. While changes come, and for a moment after them, there is
+// another, the controller loop. While an object is broken there is one that reads it
+// again; one more looks out for mutations, if that is on. Each Factory.Start has one.
+// A handler has one while it has something to be told, and none while it is idle. Run
+// waits for all of them.
+//
+// A transform is called in the reader's goroutine, an index function in that of the
+// loop. A transform that ends its goroutine (runtime.Goexit, which FailNow of a test
+// calls) so ends the caller of Run, after everything that Run has started; waits are
+// told why.
 //
 // # Changes on their way
 //

@@ -66,7 +66,7 @@ func (i *Informer[T]) report(e *ObjectError) {
 	i.failures.mu.Lock()
 	i.failures.last = e
 	i.failures.mu.Unlock()
-	if tell := i.options.OnObjectError; tell != nil {
+	if tell := i.options.onObjectError; tell != nil {
 		defer func() {
 			if v := recover(); v != nil {
 				i.log().Error(&PanicError{Value: v}, "OnObjectError panicked", "about", e.Error())

@@ -234,16 +234,16 @@ func (f *Factory) ladder(resource schema.GroupVersionResource) *reflector.Ladder
 // share prepares an existing informer for another request, if it is what opts
 // ask for.
 func share[T any](i *Informer[T], opts Options[T]) error {
-	if !sameFunc(opts.Transform, i.options.Transform) {
+	if !sameFunc(opts.Transform, i.options.transform) {
 		return fmt.Errorf("%w: %s is shared already with another Transform, or without one; ask in a scope of its own, or use New", ErrConflict, i.name)
 	}
-	if opts.ReadOnlyTransform != i.options.ReadOnlyTransform || !opts.Shape.Equal(i.options.Shape) {
+	if opts.ReadOnlyTransform != i.options.readOnlyTransform || !opts.Shape.Equal(i.options.shape) {
 		return fmt.Errorf("%w: %s is shared already with another Shape or ReadOnlyTransform; ask in a scope of its own, or use New", ErrConflict, i.name)
 	}
-	if opts.Mutations != MutationsAsEnvironment && opts.Mutations != i.options.Mutations {
+	if opts.Mutations != MutationsAsEnvironment && opts.Mutations != i.options.mutations {
 		return fmt.Errorf("%w: %s is shared already with another policy for Mutations", ErrConflict, i.name)
 	}
-	if !sameFunc(opts.OnObjectError, i.options.OnObjectError) && opts.OnObjectError != nil {
+	if !sameFunc(opts.OnObjectError, i.options.onObjectError) && opts.OnObjectError != nil {
 		return fmt.Errorf("%w: %s is shared already, and its OnObjectError is set", ErrConflict, i.name)
 	}
 	for {

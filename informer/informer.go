@@ -68,13 +68,13 @@ type Shape = reflector.Shape
 // stay, and the next run goes on where the last one ended.
 type Informer[T any] struct {
 	name      string
-	options   Options[T]
+	options   kept[T]
 	store     *indexer.Indexer[T]
 	reflector *reflector.Reflector[T]
 	processor processor[T]
 
-	// queue leads from the reflector to the loop of the present run.
-	queue atomic.Pointer[deltafifo.DeltaFIFO[T]]
+	// loop applies what the reflector reads in the present run, or did in the last.
+	loop atomic.Pointer[loop[T]]
 
 	// clock follows the version of the store; unversioned says that the
 	// versions of the source mean nothing.
@@ -95,6 +95,16 @@ type Informer[T any] struct {
 	epoch     uint64
 	unindexed map[types.NamespacedName]*ObjectError
 	keys      []types.NamespacedName
+}
+
+// kept is what an informer needs of its options later. The rest is its reader's.
+type kept[T any] struct {
+	scope             Scope
+	transform         func(T) (T, error)
+	readOnlyTransform bool
+	mutations         MutationPolicy
+	shape             Shape
+	onObjectError     func(*ObjectError)
 }
 
 // New makes an informer that reads source. A nil source is an error.
@@ -120,8 +130,11 @@ func newInformer[T any](source reflector.Source[T], opts Options[T]) (*Informer[
 		return nil, fmt.Errorf("informer %s: %w", opts.Name, err)
 	}
 	i := &Informer[T]{
-		name:      opts.Name,
-		options:   opts,
+		name: opts.Name,
+		options: kept[T]{
+			scope: opts.Scope, transform: opts.Transform, readOnlyTransform: opts.ReadOnlyTransform,
+			shape: opts.Shape, mutations: opts.Mutations, onObjectError: opts.OnObjectError,
+		},
 		store:     store,
 		processor: processor[T]{store: store},
 		synced:    make(chan struct{}),
@@ -152,7 +165,7 @@ func (i *Informer[T]) Name() string { return i.name }
 
 // Scope is what the informer reads, as its options say. It is empty for one made by
 // [New], whose source has a scope of its own.
-func (i *Informer[T]) Scope() Scope { return i.options.Scope }
+func (i *Informer[T]) Scope() Scope { return i.options.scope }
 
 // Store is the local copy. It can be read at any time; before Synced it is
 // empty, or holds what an earlier run has left.
@@ -231,52 +244,86 @@ func (i *Informer[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // nil, or what else ended it. Only one Run can be under way: another is
 // ErrRunning. A handler that does not heed its context delays the return.
 func (i *Informer[T]) Run(ctx context.Context) error {
+	if err := i.admit(ctx); err != nil {
+		return err
+	}
+	return i.run(ctx)
+}
+
+// admit begins a run, or says why there can be none.
+func (i *Informer[T]) admit(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("informer %s: %w: the context is nil", i.name, ErrInvalid)
 	}
 	if err := i.begin(); err != nil {
 		return i.named(err)
 	}
-	return i.run(ctx)
+	return nil
 }
 
 // begin marks the begin of a run: from then on the informer is not stopped.
 func (i *Informer[T]) begin() error { return i.life.begin() }
 
-// run is what follows begin.
+// run is what follows begin. The reader is in the goroutine of the caller, and most
+// of the time waits there: the less there is on the stack, the smaller it stays.
 func (i *Informer[T]) run(ctx context.Context) (err error) {
-	defer func() { i.life.end(err) }()
-	outer := ctx
-	ctx, cancel := i.runContext(ctx)
-	defer cancel()
-	queue, err := deltafifo.New[T](deltafifo.Options{Holds: i.holds})
+	r, err := i.start(ctx)
 	if err != nil {
-		return i.named(err)
+		i.life.end(err)
+		return err
 	}
-	i.queue.Store(queue)
-	i.processor.start(ctx)
-	read := errGoexit // unless Run returns
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		defer queue.Close()
-		read = i.reflector.Run(ctx)
-	})
-	if i.detector != nil {
-		reading.Go(func() { i.detector.run(ctx) })
-	}
-	loop := i.runLoop(queue)
-	cancel()
-	reading.Wait()
-	i.processor.stop()
-	i.detector.check()
-	if err := cmp.Or(loop, read); err != nil && outer.Err() == nil {
-		return i.named(err)
-	}
+	defer func() { err = i.stop(r) }()
+	r.read = i.reflector.Run(r.ctx)
 	return nil
 }
 
-// runContext is what everything in a run begins with. Like named it is apart from
-// run, whose frame is on the stack while the informer is idle.
+// oneRun is what a run needs at its end.
+type oneRun[T any] struct {
+	// outer is the context that Run was given, ctx that of all that it starts.
+	outer, ctx context.Context
+	cancel     context.CancelFunc
+	loop       *loop[T]
+	group      sync.WaitGroup
+	// read is what the reader has ended with.
+	read error
+}
+
+// start begins everything in a run but the reader.
+func (i *Informer[T]) start(ctx context.Context) (*oneRun[T], error) {
+	queue, err := deltafifo.New[T](deltafifo.Options{Holds: i.holds, Idle: loopLinger})
+	if err != nil {
+		return nil, i.named(err)
+	}
+	r := &oneRun[T]{outer: ctx, read: errGoexit} // a function of the user's can end the goroutine
+	r.ctx, r.cancel = i.runContext(ctx)
+	r.loop = &loop[T]{queue: queue, apply: i.apply, failed: func(error) { r.cancel() }}
+	i.loop.Store(r.loop)
+	i.processor.start(r.ctx)
+	if i.detector != nil {
+		r.group.Go(func() { i.detector.run(r.ctx) })
+	}
+	return r, nil
+}
+
+// stop ends everything in a run, whose reader has ended.
+func (i *Informer[T]) stop(r *oneRun[T]) error {
+	loop := r.loop.end()
+	r.cancel()
+	r.group.Wait()
+	i.processor.stop()
+	i.detector.check()
+	err := cmp.Or(loop, r.read)
+	if err != nil && r.outer.Err() != nil {
+		err = nil
+	}
+	if err != nil {
+		err = i.named(err)
+	}
+	i.life.end(err)
+	return err
+}
+
+// runContext is what everything in a run begins with.
 func (i *Informer[T]) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	logger := klog.FromContext(ctx).WithValues("informer", i.name)
 	i.failures.logger.Store(&logger)
@@ -294,10 +341,10 @@ func (i *Informer[T]) holds(key types.NamespacedName) bool {
 // sink is where the reflector puts what it reads.
 type sink[T any] struct{ informer *Informer[T] }
 
-func (s sink[T]) Push(deltas []deltafifo.Delta[T]) error { return s.informer.queue.Load().Push(deltas) }
+func (s sink[T]) Push(deltas []deltafifo.Delta[T]) error { return s.informer.loop.Load().push(deltas) }
 
 func (s sink[T]) Known(ctx context.Context) (reflector.Known, error) {
-	if err := s.informer.queue.Load().Settled(ctx); err != nil {
+	if err := s.informer.loop.Load().queue.Settled(ctx); err != nil {
 		return nil, err
 	}
 	return known[T]{s.informer.store}, nil

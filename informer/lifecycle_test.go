@@ -175,7 +175,7 @@ func TestWaitAfterAStopTellsTheLastError(t *testing.T) {
 	})
 }
 
-func TestATransformThatEndsItsGoroutineEndsTheRunWithAnError(t *testing.T) {
+func TestATransformThatEndsItsGoroutineEndsTheRunAndTheGoroutineThatCalledIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.set("a", "1")
@@ -183,9 +183,13 @@ func TestATransformThatEndsItsGoroutineEndsTheRunWithAnError(t *testing.T) {
 			runtime.Goexit()
 			return m, nil
 		}})
-		if err := i.Run(t.Context()); !errors.Is(err, errGoexit) {
-			t.Errorf("Run: %v", err)
-		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			err := i.Run(t.Context())
+			t.Errorf("Run has returned: %v", err) // its goroutine has ended, as the transform asked
+		}()
+		<-ended
 		if err := i.Wait(t.Context()); !errors.Is(err, ErrStopped) || !errors.Is(err, errGoexit) {
 			t.Errorf("Wait: %v", err)
 		}

@@ -3,6 +3,8 @@ package informer
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -11,22 +13,108 @@ import (
 	"heliograph.example/indexer"
 )
 
-// runLoop is the controller loop: it pops what the reflector has read, applies
-// it to the store, and gives the changes to the listeners. It is the only writer
-// of the store. It ends when the queue is closed and everything in it has been
-// applied: what the reflector believes to be known is then really there, and a
-// later run may resume from it.
-func (i *Informer[T]) runLoop(queue *deltafifo.DeltaFIFO[T]) error {
+// loopLinger is how long the controller loop keeps its goroutine while there is
+// nothing to apply. Where events come one by one, most find it there.
+const loopLinger = 50 * time.Millisecond
+
+// loop is the controller loop of one run: it pops what the reader has pushed,
+// applies it to the store, and gives the changes to the listeners. It is the only
+// writer of the store. It has a goroutine while there is something to apply, and
+// for a moment longer. When the queue is closed, everything in it is applied all the
+// same: what the reader believes to be known is then really there, and a later run
+// may resume from it.
+type loop[T any] struct {
+	queue *deltafifo.DeltaFIFO[T]
+	apply func(batch []deltafifo.Delta[T])
+	// failed is called when the loop ends for another reason than the end of the
+	// queue. A push that nobody pops would be lost.
+	failed func(error)
+
+	group sync.WaitGroup
+	mu    sync.Mutex
+	// running is set while there is a goroutine, and again when it has to look
+	// once more before it ends.
+	running, again bool
+	err            error
+}
+
+// push puts deltas into the queue, and sees to it that somebody pops them.
+func (l *loop[T]) push(deltas []deltafifo.Delta[T]) error {
+	if err := l.queue.Push(deltas); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.running:
+		l.again = true
+	default:
+		l.running = true
+		l.group.Go(l.run)
+	}
+	return nil
+}
+
+// run is the goroutine.
+func (l *loop[T]) run() {
+	err := errGoexit // a function of the user's can end the goroutine
+	defer func() {
+		if err != nil {
+			l.fail(err)
+		}
+	}()
 	for {
-		batch, err := queue.Pop(context.Background())
-		if errors.Is(err, deltafifo.ErrClosed) {
+		if popped := l.pop(); popped != nil {
+			err = popped
+			return
+		}
+		if !l.more() {
+			err = nil
+			return
+		}
+	}
+}
+
+// pop applies what there is, until there is nothing for a while.
+func (l *loop[T]) pop() error {
+	for {
+		batch, err := l.queue.Pop(context.Background())
+		if errors.Is(err, deltafifo.ErrIdle) || errors.Is(err, deltafifo.ErrClosed) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		i.apply(batch)
+		l.apply(batch)
 	}
+}
+
+// more reports whether something was pushed since the goroutine has looked. If not,
+// the goroutine counts as ended.
+func (l *loop[T]) more() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running, l.again = l.again, false
+	return l.running
+}
+
+func (l *loop[T]) fail(err error) {
+	l.mu.Lock()
+	l.running, l.err = false, err
+	l.mu.Unlock()
+	l.failed(err)
+}
+
+// end closes the queue, waits until all of it is applied, and returns what has
+// ended the loop before, if anything has. Nobody may push meanwhile.
+func (l *loop[T]) end() error {
+	l.queue.Close()
+	l.group.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }
 
 // apply commits one batch to the store and publishes its changes. Failures are

@@ -89,8 +89,8 @@ func (i *Informer[T]) Status() Status {
 		ObjectErrors: i.failures.count.Load(),
 		Stale:        i.stale.Load(),
 	}
-	if q := i.queue.Load(); q != nil {
-		s.Queue = q.Stats()
+	if l := i.loop.Load(); l != nil {
+		s.Queue = l.queue.Stats()
 	}
 	i.processor.mu.Lock()
 	s.Unindexed = len(i.unindexed)

@@ -26,8 +26,10 @@ type live[T any] struct {
 	// has brought anything new.
 	settled  *time.Timer
 	progress bool
-	// pending are events at hand that were not delivered yet.
+	// pending are events at hand that were not delivered yet, err is what the
+	// stream said with them.
 	pending []Event[T]
+	err     error
 }
 
 // open opens a watch of source that the server is asked to end after timeout. For want of
@@ -75,13 +77,18 @@ func (l *live[T]) read() {
 	}
 }
 
+// await waits until there is something for next.
+func (l *live[T]) await() {
+	if len(l.pending) == 0 && l.err == nil {
+		l.pending, l.err = l.stream.Next()
+	}
+}
+
 // next returns the pending events, or waits for some.
 func (l *live[T]) next() ([]Event[T], error) {
-	if events := l.pending; len(events) > 0 {
-		l.pending = nil
-		return events, nil
-	}
-	events, err := l.stream.Next()
+	l.await()
+	events, err := l.pending, l.err
+	l.pending, l.err = nil, nil
 	if err != nil {
 		return nil, l.cause(err)
 	}

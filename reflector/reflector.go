@@ -139,12 +139,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 //
 // Run may be called again after it has returned. It then goes on with a watch
 // from the last version, and lists again only if that is no longer possible.
-func (r *Reflector[T]) Run(ctx context.Context) error {
-	if ctx == nil {
-		return fmt.Errorf("%w context for %s: it is nil", ErrInvalid, r.opts.Name)
-	}
-	return r.run(ctx, false)
-}
+func (r *Reflector[T]) Run(ctx context.Context) error { return r.run(ctx, false) }
 
 // ListAndWatch does one round: it gets the whole state, in whichever way works,
 // and follows the changes, across any interruption that a new watch can bridge.
@@ -155,9 +150,6 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // The next call starts the next round, and waits first if the last one calls for
 // a pause: a loop around ListAndWatch needs no pace of its own.
 func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
-	if ctx == nil {
-		return fmt.Errorf("%w context for %s: it is nil", ErrInvalid, r.opts.Name)
-	}
 	if err := r.run(ctx, true); err != nil {
 		return err
 	}

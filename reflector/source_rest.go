@@ -230,21 +230,17 @@ func (s *restSource[T]) failed(ctx context.Context, err error) error {
 type body struct {
 	stream io.ReadCloser
 	told   func(n int)
-	cancel context.CancelFunc
 	unhook func() bool
 	closed sync.Once
 }
 
 // openBody makes a request and returns the answer, if the server does not refuse.
 func openBody(ctx context.Context, request *rest.Request) (*body, error) {
-	told := SourceTraceFrom(ctx).Read
-	ctx, cancel := context.WithCancel(ctx)
 	stream, err := request.Stream(ctx)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	b := &body{stream: stream, told: told, cancel: cancel}
+	b := &body{stream: stream, told: SourceTraceFrom(ctx).Read}
 	// The transport should see to it. One of the user's may not.
 	b.unhook = context.AfterFunc(ctx, b.end)
 	return b, nil
@@ -262,7 +258,6 @@ func (b *body) Read(p []byte) (int, error) {
 // close ends the answer. What reads from it returns.
 func (b *body) close() {
 	b.unhook()
-	b.cancel()
 	b.end()
 }
 

@@ -15,27 +15,25 @@ func (r *Reflector[T]) run(ctx context.Context, round bool) error {
 	}
 	defer r.end()
 	for {
-		var events []Event[T]
-		var err error
 		if r.watching != nil {
 			// Most of its time a reflector waits here, and the less there is on the
 			// stack the smaller that stays. So what comes of it is elsewhere.
-			events, err = r.watching.next()
+			r.watching.await()
 		}
-		if ended, err := r.advance(ctx, round, events, err); ended {
+		if ended, err := r.advance(ctx, round); ended {
 			return err
 		}
 	}
 }
 
-// advance takes one step, and enters the state where it leads. events and err are
-// what the watch has brought, if there is one. ended is true at the end of the run.
-func (r *Reflector[T]) advance(ctx context.Context, round bool, events []Event[T], err error) (ended bool, _ error) {
+// advance takes one step, and enters the state where it leads. ended is true at the
+// end of the run.
+func (r *Reflector[T]) advance(ctx context.Context, round bool) (ended bool, err error) {
 	if r.watching == nil && ctx.Err() != nil {
 		r.enter(ctx, transition{to: Stopped, reason: "the context has ended"})
 		return true, nil
 	}
-	next, goesOn := r.step(ctx, events, err)
+	next, goesOn := r.step(ctx)
 	if goesOn || ctx.Err() != nil {
 		// What failed now failed because ctx has ended.
 		return false, nil
@@ -46,9 +44,9 @@ func (r *Reflector[T]) advance(ctx context.Context, round bool, events []Event[T
 
 // step does what the present state asks for, and says where that leads, or that it
 // goes on. It returns at once when ctx ends.
-func (r *Reflector[T]) step(ctx context.Context, events []Event[T], err error) (next transition, goesOn bool) {
+func (r *Reflector[T]) step(ctx context.Context) (next transition, goesOn bool) {
 	if r.watching != nil {
-		return r.took(ctx, events, err)
+		return r.took(ctx)
 	}
 	switch r.state() {
 	case Streaming:
@@ -84,6 +82,9 @@ func (r *Reflector[T]) rest(ctx context.Context) transition {
 // begin takes the right to run. After a round that ended in a pause, the pause
 // goes on; otherwise the run starts.
 func (r *Reflector[T]) begin(ctx context.Context, round bool) error {
+	if ctx == nil {
+		return fmt.Errorf("%w context for %s: it is nil", ErrInvalid, r.opts.Name)
+	}
 	r.mu.Lock()
 	if r.running {
 		r.mu.Unlock()

@@ -43,8 +43,9 @@ func (r *Reflector[T]) watch(ctx context.Context) (next transition, goesOn bool)
 
 // took takes what the watch has brought. goesOn is false if it has ended with
 // that.
-func (r *Reflector[T]) took(ctx context.Context, events []Event[T], err error) (next transition, goesOn bool) {
+func (r *Reflector[T]) took(ctx context.Context) (next transition, goesOn bool) {
 	l := r.watching
+	events, err := l.next()
 	if err == nil {
 		var moved bool
 		alarming := r.silence.alarming()

@@ -43,9 +43,10 @@ func (w *watchdog) touch() { w.last.Store(int64(time.Since(w.began))) }
 func (w *watchdog) rest() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limit = 0
+	w.limit, w.bark = 0, nil
 	if w.timer != nil {
 		w.timer.Stop()
+		w.timer = nil // most watches are not watched after they have begun
 	}
 }
 
