@@ -35,10 +35,10 @@ E2E_TIMEOUT ?= 15m
 WITHOUT_RACE          := WithoutRace$$
 WITHOUT_RACE_PACKAGES := ./apiserver ./indexer ./informer ./internal/gate ./internal/jsonobject ./internal/simulation ./reflector
 
-.PHONY: help test fmt lint conformance e2e bench fuzz soak
+.PHONY: help test fmt lint conformance upstream-test e2e bench fuzz soak
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 test: fmt lint ## gofmt, go vet, staticcheck, and all quick tests with the race detector
 	@echo "== go test -race ./..."
@@ -78,6 +78,13 @@ conformance: ## the heavy judges: suites and programs written by others, run aga
 		echo "== $$m: go test ./..."; \
 		(cd $$m && $(GO) test -vet=off -timeout 30m $(TESTFLAGS) ./...); \
 	done
+
+# SUBJECT is whose packages client-go's tests are run on: heliograph, or client-go
+# to prove that the harness is right.
+SUBJECT ?= heliograph
+
+upstream-test: ## client-go's own tests on the packages that take its place (a part of conformance)
+	@cd conformance/clientgo && $(GO) test -vet=off -count=1 -v -timeout 30m $(TESTFLAGS) . -subject $(SUBJECT)
 
 # The packages of e2e that do not link kube-apiserver: "./..." would walk all of
 # Kubernetes once more.

@@ -1,0 +1,19 @@
+package clientgo
+
+import "time"
+
+var workqueue = upstream{
+	Path:    "util/workqueue",
+	Ours:    "clientgo/workqueue",
+	Timeout: 2 * time.Minute,
+	Edits: map[string][]edit{
+		// The test waits until the queue has read its channel of delays.
+		"delaying_queue_test.go": {
+			replace("len(q.(*delayingType[any]).waitingForAddCh) == 0", "delaysAreKnown(q)"),
+		},
+	},
+	Skips: []skip{
+		{Name: "TestRateLimitingQueue", Why: "it makes a queue of client-go's inner types and reads their channel", Row: "queue-goroutines"},
+		{Name: "TestMetricShutdown", Why: "it hands the queue metrics of an inner type, and waits for a ticker that ours has only while a key is worked on", Row: "queue-metrics-period"},
+	},
+}
