@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -117,6 +118,25 @@ func TestAKeyIsHeldUntilItsWritesShow(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	})
+	bubble(t, "or anything later, as a bookmark or another object", func(t *testing.T) {
+		w := newWriter(t, Options{})
+		for _, later := range []func(){
+			func() { w.srv.bookmark(5000) },
+			func() { w.srv.put(newPod("other", "")) },
+		} {
+			w.expect(t, 10*time.Second+slowness, func(ctx context.Context) {
+				unseen := newPod("child", "") // it was never written, or is out of what the informer reads
+				unseen.ResourceVersion = strconv.Itoa(w.srv.version + 1)
+				if err := Wrote(ctx, w.pods, unseen); err != nil {
+					t.Error(err)
+				}
+				time.AfterFunc(10*time.Second, later)
+			})
+		}
+		if told := w.all(); len(told) > 0 {
+			t.Errorf("told: %v", told)
+		}
 	})
 	bubble(t, "also when the reconcile panics", func(t *testing.T) {
 		w := newWriter(t, Options{Backoff: workqueue.Backoff{Base: time.Millisecond, Max: time.Millisecond}})

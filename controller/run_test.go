@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"heliograph.example/informer"
 )
@@ -160,6 +162,37 @@ func TestWhatIsGivenUpStaysInSight(t *testing.T) {
 		stop = run(t, c)
 		expect()
 		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheLogIsToldOfAPermanentErrorOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
+		err := Permanent(errFailed)
+		c := newController(t, func(context.Context, types.NamespacedName) (Result, error) { return Result{}, err }, Options{})
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		expect := func(n int) {
+			t.Helper()
+			add(t, c, "a")
+			synctest.Wait()
+			lines := logger.GetSink().(ktesting.Underlier).GetBuffer().Data()
+			if len(lines) != n || len(c.Status().GivenUp) != 1 {
+				t.Errorf("%d lines, want %d; given up: %v", len(lines), n, c.Status().GivenUp)
+			}
+		}
+		for range 5 {
+			expect(1)
+		}
+		err = Permanent(errors.New("something else"))
+		for range 5 {
+			expect(2)
+		}
+		cancel()
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})

@@ -82,9 +82,21 @@ func (s *server) remove(key types.NamespacedName) {
 	s.tell(deltafifo.Deleted, pod)
 }
 
+// bookmark says that the collection has come to a version.
+func (s *server) bookmark(version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+	s.send(reflector.Event[*corev1.Pod]{Type: deltafifo.Bookmark, Item: reflector.Item[*corev1.Pod]{Version: strconv.Itoa(version)}})
+}
+
 func (s *server) tell(event deltafifo.Type, pod *corev1.Pod) {
+	s.send(reflector.Event[*corev1.Pod]{Type: event, Item: itemOf(pod)})
+}
+
+func (s *server) send(event reflector.Event[*corev1.Pod]) {
 	for st := range s.streams {
-		st.events <- sent{reflector.Event[*corev1.Pod]{Type: event, Item: itemOf(pod)}, time.Now().Add(s.delay)}
+		st.events <- sent{event, time.Now().Add(s.delay)}
 	}
 }
 

@@ -93,3 +93,30 @@ func TestMemoryFollowsTheNumberOfKeys(t *testing.T) {
 	}
 	runtime.KeepAlive(q)
 }
+
+// TestAQueueHasNoGoroutineOfItsOwn: not while it is idle, nor while keys are ready,
+// delayed, held, or must wait for the pace.
+func TestAQueueHasNoGoroutineOfItsOwn(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 100 {
+		q := newQueue(t, Options[string]{Rate: 1e-3})
+		defer q.Close()
+		add(t, q, "a", "b")
+		addAfter(t, q, "c", time.Hour)
+		if _, err := q.Hold("d", Hold{Reason: "r", Limit: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if key, err := q.Get(t.Context()); key != "a" || err != nil {
+			t.Fatal(key, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if key, err := q.Get(ctx); err == nil {
+			t.Fatalf("%q came before its time", key)
+		}
+	}
+	// A timer that ends at this moment may have one.
+	if n := runtime.NumGoroutine() - before; n >= 100 {
+		t.Errorf("%d goroutines for 100 queues", n)
+	}
+}

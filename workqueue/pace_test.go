@@ -68,6 +68,25 @@ func TestThePaceCountsWhenKeysAreHandedOut(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "so adding a key again costs nothing", func(t *testing.T) {
+		q := newQueue(t, Options[string]{Rate: 1, Burst: 2})
+		for range 1000 {
+			add(t, q, "a")
+			addAfter(t, q, "b", time.Second)
+		}
+		add(t, q, "b")
+		get(t, q, "a")
+		get(t, q, "b")
+		done(t, q, "a", Result{})
+		add(t, q, "a")
+		start := time.Now()
+		if key, err := q.Get(t.Context()); key != "a" || err != nil {
+			t.Fatal(key, err)
+		}
+		if at := time.Since(start); at > time.Second+time.Millisecond {
+			t.Errorf("after %v", at)
+		}
+	})
 	bubble(t, "and hardly ever is a rate too", func(t *testing.T) {
 		q := newQueue(t, Options[string]{Rate: 1e-300})
 		add(t, q, "a", "b")
