@@ -42,7 +42,7 @@ func (c *Controller) lead(ctx context.Context, s *shift) (bool, error) {
 	}
 	term, err := c.options.Leadership.Lead(ctx)
 	switch {
-	case err == nil && term == nil:
+	case err == nil && isNil(term):
 		return false, fmt.Errorf("%w: the leadership has given no term", ErrNotLeading)
 	case err == nil:
 		s.bind(term)

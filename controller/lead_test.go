@@ -104,12 +104,16 @@ func TestAControllerWaitsForTheLeadership(t *testing.T) {
 		}
 	})
 	bubble(t, "and says why there will be none", func(t *testing.T) {
-		for _, l := range []throne{{term: make(chan Term, 1), err: errDeposed}, {term: make(chan Term, 1)}} {
-			l.term <- nil
+		for _, answer := range []struct {
+			term Term
+			err  error
+			want error
+		}{{nil, errDeposed, errDeposed}, {nil, nil, ErrNotLeading}, {(*reign)(nil), nil, ErrNotLeading}} {
+			l := throne{make(chan Term, 1), answer.err}
+			l.term <- answer.term
 			c := newController(t, succeed, Options{Leadership: l})
-			err := c.Run(t.Context())
-			if l.err != nil && !errors.Is(err, l.err) || l.err == nil && !errors.Is(err, ErrNotLeading) {
-				t.Error(err)
+			if err := c.Run(t.Context()); !errors.Is(err, answer.want) {
+				t.Errorf("%v, want %v", err, answer.want)
 			}
 		}
 	})

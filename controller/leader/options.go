@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -30,7 +32,7 @@ type Options struct {
 
 	// LeaseDuration is how long the others wait, after the last renewal that they
 	// have seen, before one of them takes over. It is a number of whole seconds,
-	// for so the API stores it. 0 means 15 seconds.
+	// at most 2^31-1, for so the API stores it. 0 means 15 seconds.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long after its last renewal this process leads no
 	// longer. It must be less than LeaseDuration: the difference is what clocks may
@@ -48,6 +50,9 @@ type Options struct {
 
 var errInvalid = errors.New("invalid")
 
+// maxLease is what the field leaseDurationSeconds of a Lease can hold.
+const maxLease = math.MaxInt32 * time.Second
+
 // complete fills in the defaults and checks what was given.
 func (o Options) complete() (Options, error) {
 	o.LeaseDuration = cmp.Or(o.LeaseDuration, 15*time.Second)
@@ -61,12 +66,14 @@ func (o Options) complete() (Options, error) {
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}
 	switch {
-	case o.Leases == nil:
+	case o.Leases == nil || reflect.ValueOf(o.Leases).Kind() == reflect.Pointer && reflect.ValueOf(o.Leases).IsNil():
 		return o, fmt.Errorf("%w: Leases is nil", errInvalid)
 	case o.Namespace == "" || o.Name == "":
 		return o, fmt.Errorf("%w: Namespace %q and Name %q: both must be set", errInvalid, o.Namespace, o.Name)
 	case o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0:
 		return o, fmt.Errorf("%w: LeaseDuration %v: must be a number of whole seconds", errInvalid, o.LeaseDuration)
+	case o.LeaseDuration > maxLease:
+		return o, fmt.Errorf("%w: LeaseDuration %v: must be at most %v", errInvalid, o.LeaseDuration, maxLease)
 	case o.RenewDeadline <= 0 || o.RenewDeadline >= o.LeaseDuration:
 		return o, fmt.Errorf("%w: RenewDeadline %v: must be less than LeaseDuration, %v", errInvalid, o.RenewDeadline, o.LeaseDuration)
 	case o.RetryPeriod <= 0 || float64(o.RetryPeriod)*leaderelection.JitterFactor >= float64(o.RenewDeadline):

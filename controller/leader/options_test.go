@@ -3,11 +3,13 @@ package leader
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	"heliograph.example/apiserver/apiservertest"
@@ -24,9 +26,11 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	}
 	for want, spoil := range map[string]func(*Options){
 		"Leases is nil":               func(o *Options) { o.Leases = nil },
+		"invalid: Leases is nil":      func(o *Options) { o.Leases = (*coordinationclient.CoordinationV1Client)(nil) },
 		`Namespace ""`:                func(o *Options) { o.Namespace = "" },
 		`Name ""`:                     func(o *Options) { o.Name = "" },
 		"whole seconds":               func(o *Options) { o.LeaseDuration = 1500 * time.Millisecond },
+		"at most 596523h14m7s":        func(o *Options) { o.LeaseDuration = (math.MaxInt32 + 1) * time.Second },
 		"LeaseDuration -1s":           func(o *Options) { o.LeaseDuration = -time.Second },
 		"RenewDeadline 15s":           func(o *Options) { o.RenewDeadline = 15 * time.Second },
 		"RenewDeadline -1s":           func(o *Options) { o.RenewDeadline = -time.Second },
