@@ -17,6 +17,12 @@ type AddOptions struct {
 	// Replace lets After take the place of a delay that the key has, also if it
 	// ends later. Otherwise the earlier time wins. A key that is ready stays so.
 	Replace bool
+	// KeepDelay keeps delays apart from the rest: with After, also a key that is
+	// ready, or was added while it runs, is delayed beside that, and comes
+	// again; without, a delay that the key has goes on when the key is made
+	// ready. Otherwise one run is all that both get. A queue of client-go does
+	// so with all keys.
+	KeepDelay bool
 	// KeepBackoff leaves a key that is waiting for its retry where it is: the
 	// add is one with the retry. If the key runs, and the run fails, the add is
 	// one with the retry after it. Otherwise an add makes a key ready that
@@ -25,8 +31,8 @@ type AddOptions struct {
 }
 
 // Add makes a key ready, with priority 0. A key that is ready already stays where
-// it is unless its priority is lower; one that is delayed becomes ready now; one that is running or held becomes ready
-// when it is let go. After Drain or Close, Add does nothing and returns
+// it is unless its priority is lower; one that is delayed becomes ready now; one
+// that is running or held becomes ready when it is let go. After Drain or Close, Add does nothing and returns
 // ErrClosed.
 func (q *Queue[K]) Add(key K) error { return q.AddWith(key, AddOptions{}) }
 
@@ -78,7 +84,7 @@ func (q *Queue[K]) add(hash uint32, key K, tenant string, opts AddOptions) (merg
 		return false
 	}
 	q.counts.merged++
-	if it.place == ready && priority <= it.priority {
+	if it.place == ready && priority <= it.priority && !(opts.KeepDelay && opts.After > 0) {
 		return true
 	}
 	now := q.now()
@@ -90,17 +96,20 @@ func (q *Queue[K]) add(hash uint32, key K, tenant string, opts AddOptions) (merg
 // admitted gives an added item the place that the options ask for.
 func (q *Queue[K]) admitted(it *item[K], now time.Duration, opts AddOptions) {
 	switch {
-	case it.place == ready || it.want == wanted:
 	case opts.KeepBackoff && it.waitsOutBackoff():
 	case opts.After > 0:
-		if it.want == nothing {
+		if opts.KeepDelay || it.place != ready && it.want == nothing {
 			q.postpone(it, now, opts.After, opts.Replace)
 		}
-	case opts.KeepBackoff && it.place == running:
-		q.makeReady(it, now)
-		it.want = patient
+	case it.place == ready || it.want == wanted:
 	default:
+		if !opts.KeepDelay {
+			q.endDelay(it)
+		}
 		q.makeReady(it, now)
+		if opts.KeepBackoff && it.place == running {
+			it.want = patient
+		}
 	}
 }
 
@@ -139,7 +148,7 @@ func (q *Queue[K]) Cancel(key K) bool {
 	if it == nil || it.slot == 0 {
 		return false
 	}
-	q.delays.remove(it)
+	q.endDelay(it)
 	if it.place == aside && it.holds == nil {
 		q.forget(it)
 	}

@@ -9,7 +9,7 @@ import (
 // delayed key is due, a hold has reached its limit or the pace allows another key,
 // and runs only then.
 type alarm struct {
-	timer *time.Timer
+	timer timer
 	// at is when the timer runs; 0 if it is not set.
 	at time.Duration
 	// pace is when the next key may be handed out; 0 if that is not known to
@@ -31,11 +31,7 @@ func (q *Queue[K]) setAlarm(now time.Duration) {
 		return
 	}
 	q.alarm.at = at
-	if q.alarm.timer == nil {
-		q.alarm.timer = time.AfterFunc(at-now, q.ring)
-	} else {
-		q.alarm.timer.Reset(at - now)
-	}
+	q.startTimer(at, now)
 }
 
 // stopAlarm stops the timer for good.
@@ -63,7 +59,9 @@ func (q *Queue[K]) ring() {
 		if due, ok := q.delays.next(); !ok || due > now {
 			break
 		}
-		q.makeReady(q.delays.first(), now)
+		it := q.delays.first()
+		q.delays.remove(it)
+		q.makeReady(it, now)
 	}
 	expired := q.expire(now)
 	q.endIfIdle()

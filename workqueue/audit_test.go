@@ -27,7 +27,7 @@ func audit[K comparable](t *testing.T, q *Queue[K]) {
 			t.Fatalf("%v is neither delayed nor held, and stays", it.key)
 		case it.want != nothing && it.place != running && it.holds == nil:
 			t.Fatalf("%v is wanted, and nothing keeps it", it.key)
-		case it.place == ready && (it.want != nothing || it.slot > 0 || it.holds != nil):
+		case it.place == ready && (it.want != nothing || it.holds != nil):
 			t.Fatalf("%v is ready, and more", it.key)
 		case (it.failures > 0) != (it.err != nil):
 			t.Fatalf("%v has failed %d times with %v", it.key, it.failures, it.err)

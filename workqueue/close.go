@@ -68,12 +68,12 @@ func (q *Queue[K]) beginDrain(mode DrainMode) (dropped uint64) {
 	now := q.now()
 	for q.delays.len() > 0 {
 		it := q.delays.first()
+		q.delays.remove(it)
 		if mode == RunDelayed {
 			q.makeReady(it, now)
 			continue
 		}
 		q.counts.dropped++
-		q.delays.remove(it)
 		if it.place == aside && it.holds == nil {
 			q.forget(it)
 		}

@@ -44,8 +44,9 @@
 // and [Queue.AddAfter] of a ready key changes nothing. A retry is no exception.
 // Somebody who adds a key that is waiting out its back-off has seen something new,
 // and so the key runs at once; its failures still count. [Queue.AddWith] can do
-// otherwise: replace a delay by a later one, which makes a debounce, or keep the
-// back-off. [Queue.Cancel] ends a delay without a run.
+// otherwise: replace a delay by a later one, which makes a debounce, keep the
+// back-off, or keep a delay beside a run that comes first. [Queue.Cancel] ends a
+// delay without a run.
 //
 // The number of failures is kept with the key and goes when the key leaves the
 // queue. There is nothing to forget by hand and nothing that could be forgotten:
@@ -113,7 +114,8 @@
 // [Queue.Stats] tells how many keys are where, the age of the oldest, what was
 // counted, and histograms of the times that keys waited and ran. Nothing is
 // registered anywhere, so any number of queues may have one name. An [Observer] is
-// told of single keys, for metrics that must be pushed.
+// told of single keys, for metrics that must be pushed, and a [Tracer] of all that
+// happens to each of them.
 //
 // # The end
 //
@@ -122,5 +124,6 @@
 // new keys with [ErrClosed], and end every [Queue.Get]. A queue has no goroutine
 // of its own, and one timer, which runs when a delay or a hold ends and is stopped
 // when the queue closes. All times are those of package time, so a queue works in a
-// bubble of testing/synctest.
+// bubble of testing/synctest; a program that brings a clock of its own for its tests
+// sets [Options].Clock.
 package workqueue

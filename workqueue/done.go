@@ -57,6 +57,9 @@ func (q *Queue[K]) Done(key K, result Result) error {
 	worked := now - it.since
 	q.counts.runs.add(worked)
 	q.running.remove(it)
+	if q.tracer != nil {
+		q.tracer.Ended(key)
+	}
 	q.conclude(it, result)
 	q.settle(it, result, now)
 	q.endIfIdle()
@@ -96,7 +99,9 @@ func (q *Queue[K]) conclude(it *item[K], result Result) {
 func (q *Queue[K]) settle(it *item[K], result Result, now time.Duration) {
 	it.place = aside
 	again := it.want == wanted || it.want == patient && it.failures == 0
-	it.want = nothing
+	if !again {
+		it.want = nothing
+	}
 	if !again && q.phase != open {
 		if it.failures > 0 {
 			q.counts.dropped++
@@ -126,6 +131,7 @@ func (q *Queue[K]) retry(it *item[K], result Result, now time.Duration) (atOnce 
 		}
 	}
 	if pause < 0 {
+		q.endDelay(it)
 		return true
 	}
 	q.postpone(it, now, pause, false)

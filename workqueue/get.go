@@ -24,6 +24,25 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 	return key, nil
 }
 
+// TryGet hands out a key as Get does if there is one that can be had now, and
+// otherwise reports false, also after Close.
+func (q *Queue[K]) TryGet() (K, bool) {
+	q.mu.Lock()
+	it, waited := q.take()
+	if it == nil {
+		q.mu.Unlock()
+		var none K
+		return none, false
+	}
+	key, w := it.key, q.waiters.next(q.available())
+	q.mu.Unlock()
+	w.wake()
+	if q.observer != nil {
+		q.observer.Started(waited)
+	}
+	return key, true
+}
+
 // GetBatch waits for a key as Get does, and hands out with it what else is ready
 // at that moment, up to n keys, in the order in which Get would. It does not wait
 // for a batch to fill. Each key must be given back with Done. With a rate, a batch
@@ -114,7 +133,13 @@ func (q *Queue[K]) takeAt(now time.Duration) (it *item[K], waited time.Duration)
 	it = q.ready.take()
 	waited = now - it.since
 	q.counts.waits.add(waited)
+	if it.slot > 0 {
+		it.pending = it.priority // the delay beside it asks for a further run
+	}
 	it.place, it.since = running, now
 	q.running.push(it)
+	if q.tracer != nil {
+		q.tracer.Started(it.key)
+	}
 	return it, waited
 }

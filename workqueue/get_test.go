@@ -3,6 +3,7 @@ package workqueue
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,5 +86,51 @@ func TestGetWaits(t *testing.T) {
 		if err := q.Drain(missing, RunDelayed); err == nil {
 			t.Error("Drain: no error")
 		}
+	})
+}
+
+func TestTryGetDoesNotWait(t *testing.T) {
+	tryGet := func(t *testing.T, q *Queue[string], want string, ok bool) {
+		t.Helper()
+		if key, got := q.TryGet(); key != want || got != ok {
+			t.Errorf("%q, %v, want %q, %v", key, got, want, ok)
+		}
+	}
+	bubble(t, "for a key", func(t *testing.T) {
+		var o told
+		q := newQueue(t, Options[string]{Observer: &o})
+		tryGet(t, q, "", false)
+		add(t, q, "a")
+		tryGet(t, q, "a", true)
+		tryGet(t, q, "", false)
+		done(t, q, "a", Result{})
+		if what := o.all(); !slices.Equal(what, []string{"added false", "started 0s", "ended 0s <nil>"}) {
+			t.Error(what)
+		}
+	})
+	bubble(t, "for the pace", func(t *testing.T) {
+		q := newQueue(t, Options[string]{Rate: 1})
+		add(t, q, "a", "b")
+		tryGet(t, q, "a", true)
+		tryGet(t, q, "", false)
+		time.Sleep(time.Second)
+		tryGet(t, q, "b", true)
+	})
+	bubble(t, "for the end of a drain", func(t *testing.T) {
+		q := newQueue(t, Options[string]{})
+		add(t, q, "a", "b")
+		get(t, q, "a")
+		add(t, q, "a")
+		ch := drain(t.Context(), q)
+		tryGet(t, q, "b", true)
+		tryGet(t, q, "", false)
+		done(t, q, "a", Result{})
+		tryGet(t, q, "a", true)
+		done(t, q, "a", Result{})
+		done(t, q, "b", Result{})
+		if err := <-ch; err != nil {
+			t.Error(err)
+		}
+		tryGet(t, q, "", false)
 	})
 }

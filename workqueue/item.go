@@ -38,7 +38,7 @@ type item[K comparable] struct {
 	want want
 }
 
-// place is where an item is. It may be delayed at any place but ready.
+// place is where an item is. It may be delayed at any place.
 type place uint8
 
 const (
@@ -61,8 +61,8 @@ func (it *item[K]) waitsOutBackoff() bool {
 	return it.place == aside && it.slot > 0 && it.failures > 0
 }
 
-// pursued reports whether somebody has asked for a further run of an item that is
-// not ready.
+// pursued reports whether somebody has asked for a further run of an item, beside
+// that for which it may be ready.
 func (it *item[K]) pursued() bool { return it.want != nothing || it.slot > 0 }
 
 func (it *item[K]) heapSlot() *int32 { return &it.slot }

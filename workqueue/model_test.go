@@ -98,6 +98,7 @@ func (g *game) step() (what string) {
 			Priority:    []int{0, 0, Low, 1, 5, -3, MaxPriority, MinPriority}[g.rng.IntN(8)],
 			Replace:     g.rng.IntN(3) == 0,
 			KeepBackoff: g.rng.IntN(3) == 0,
+			KeepDelay:   g.rng.IntN(3) == 0,
 		}
 		if g.rng.IntN(2) == 0 {
 			opts.After = g.delay() - time.Duration(g.rng.IntN(2)*int(time.Second))

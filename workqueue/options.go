@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 )
 
 // The priorities of keys. A key has priority 0 unless it is added with another; the
@@ -69,6 +70,12 @@ type Options[K comparable] struct {
 	Weights map[string]int
 	// Observer, if not nil, is told of each key that comes, starts and ends.
 	Observer Observer
+	// Tracer, if not nil, is told what happens to which key.
+	Tracer Tracer[K]
+	// Clock, if not nil, is the clock of all times, for programs that are
+	// tested with one of their own. nil means the functions of package time,
+	// and so does [clock.RealClock].
+	Clock clock.WithDelayedExecution
 }
 
 // Namespace is a tenant function: the namespace of an object.
@@ -87,6 +94,20 @@ type Observer interface {
 	// Ended is called when a key is Done that was worked on for so long, with
 	// the error of its result.
 	Ended(worked time.Duration, err error)
+}
+
+// Tracer is told what happens to single keys, in the order in which it happens. It
+// is called under the lock of the queue: it should return soon, and must neither
+// panic nor use the queue.
+type Tracer[K comparable] interface {
+	// Due is called when a key that was not due becomes it: it is ready, or,
+	// as it runs or is held, will be when it is let go. What KeepBackoff has
+	// joined to a run that failed is due once more when its retry is.
+	Due(key K)
+	// Started is called when a key is handed out.
+	Started(key K)
+	// Ended is called when a key is Done.
+	Ended(key K)
 }
 
 // complete checks the options and fills in what was left out.
@@ -110,6 +131,9 @@ func (o Options[K]) complete() (Options[K], error) {
 		}
 	}
 	o.Weights = maps.Clone(o.Weights)
+	if _, ok := o.Clock.(clock.RealClock); ok {
+		o.Clock = nil
+	}
 	return o, nil
 }
 

@@ -49,6 +49,7 @@ func (m *model) done(key string, result Result, retry time.Time) bool {
 			m.stats.Retries++
 		}
 		if result.After < 0 {
+			k.due = time.Time{}
 			m.makeReady(k, now)
 		} else if result.After > 0 {
 			m.postpone(k, now, now.Add(result.After), false)
@@ -128,6 +129,7 @@ func (m *model) drain(mode DrainMode) {
 			m.stats.Dropped++
 			m.cancel(first.key)
 		} else {
+			first.due = time.Time{}
 			m.makeReady(first, time.Now())
 		}
 	}

@@ -78,16 +78,19 @@ func (m *model) add(key string, opts AddOptions) bool {
 		m.prefer(k, opts.Priority, now)
 	}
 	switch {
-	case k.place == Ready || k.again:
 	case opts.KeepBackoff && k.place == "" && !k.due.IsZero() && k.fails > 0:
-	case opts.After > 0:
-		if !k.patient {
-			m.postpone(k, now, now.Add(opts.After), opts.Replace)
-		}
-	case opts.KeepBackoff && k.place == Running:
-		k.due, k.patient = time.Time{}, true
+	case opts.After > 0 && (opts.KeepDelay || k.place != Ready && !k.again && !k.patient):
+		m.postpone(k, now, now.Add(opts.After), opts.Replace)
+	case opts.After > 0 || k.place == Ready || k.again:
 	default:
-		m.makeReady(k, now)
+		if !opts.KeepDelay {
+			k.due = time.Time{}
+		}
+		if opts.KeepBackoff && k.place == Running {
+			k.patient = true
+		} else {
+			m.makeReady(k, now)
+		}
 	}
 	return true
 }
@@ -116,7 +119,9 @@ func (m *model) rank(k *modelKey) time.Time {
 }
 
 func (m *model) makeReady(k *modelKey, now time.Time) {
-	k.due = time.Time{}
+	if k.place == Ready {
+		return
+	}
 	if k.place == Running || len(k.holds) > 0 {
 		k.again, k.patient = true, false
 		return
@@ -181,7 +186,7 @@ func (m *model) tick() {
 		}
 		for _, k := range m.keys {
 			if earlier(k.due) {
-				first, event = k.due, func() { m.makeReady(k, first) }
+				first, event = k.due, func() { k.due = time.Time{}; m.makeReady(k, first) }
 			}
 			for _, h := range k.holds {
 				if earlier(h.until) {
@@ -233,6 +238,9 @@ func (m *model) get() (string, bool) {
 		m.rounds[k.lane] = append(slices.Clone(round[1:]), turn{t.tenant, m.weight(t.tenant)})
 	}
 	m.unready(k)
+	if !k.due.IsZero() {
+		k.pending = k.priority
+	}
 	k.place, k.since = Running, time.Now()
 	return k.key, true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
 )
 
 // Queue hands keys to workers: each key at most once at a time, and once for
@@ -18,9 +19,11 @@ type Queue[K comparable] struct {
 	limiter  *rate.Limiter // nil: no pacing
 	tenant   func(K) string
 	observer Observer
-	suspect  bool          // keys must be checked
-	start    time.Time     // times inside the queue count from here
-	idle     chan struct{} // closed once no key is left and none can come
+	tracer   Tracer[K]
+	clock    clock.WithDelayedExecution // nil: that of package time
+	suspect  bool                       // keys must be checked
+	start    time.Time                  // times inside the queue count from here
+	idle     chan struct{}              // closed once no key is left and none can come
 
 	mu      mutex
 	phase   phase
@@ -55,18 +58,21 @@ func New[K comparable](opts Options[K]) (*Queue[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Queue[K]{
+	q := &Queue[K]{
 		name:     opts.Name,
 		backoff:  opts.Backoff,
 		limiter:  limiter,
 		tenant:   opts.Tenant,
 		observer: opts.Observer,
+		tracer:   opts.Tracer,
+		clock:    opts.Clock,
 		suspect:  mayBeBad(reflect.TypeFor[K]()),
-		start:    time.Now(),
 		idle:     make(chan struct{}),
 		table:    newTable[K](),
 		ready:    newLanes[K](opts.Ageing, opts.Tenant != nil, opts.Weights),
-	}, nil
+	}
+	q.start = q.time()
+	return q, nil
 }
 
 // Len is the number of keys that are ready.
@@ -76,11 +82,14 @@ func (q *Queue[K]) Len() int {
 	return q.ready.len
 }
 
-// makeReady ends the delay of an item that is not ready, and makes it ready; if it
-// runs or is held, it notes that for later.
+// makeReady makes an item ready; if it runs or is held, it notes that for later. A
+// delay of the item goes on.
 func (q *Queue[K]) makeReady(it *item[K], now time.Duration) {
-	if it.slot > 0 {
-		q.delays.remove(it)
+	if it.place == ready {
+		return
+	}
+	if it.want == nothing && q.tracer != nil {
+		q.tracer.Due(it.key)
 	}
 	if it.place == running || it.holds != nil {
 		it.want = wanted
@@ -90,8 +99,15 @@ func (q *Queue[K]) makeReady(it *item[K], now time.Duration) {
 	q.ready.push(it, now)
 }
 
-// postpone delays an item that is not ready. If it is delayed already, the earlier
-// time wins unless the new one is to replace it.
+// endDelay ends the delay of an item, if it has one.
+func (q *Queue[K]) endDelay(it *item[K]) {
+	if it.slot > 0 {
+		q.delays.remove(it)
+	}
+}
+
+// postpone delays an item, beside all else that it is. If it is delayed already, the
+// earlier time wins unless the new one is to replace it.
 func (q *Queue[K]) postpone(it *item[K], now, d time.Duration, replace bool) {
 	due := later(now, d)
 	switch {
@@ -135,9 +151,6 @@ func (q *Queue[K]) available() int {
 	}
 	return q.ready.len
 }
-
-// now is the time since the queue was made.
-func (q *Queue[K]) now() time.Duration { return time.Since(q.start) }
 
 // later adds without overflow.
 func later(now, d time.Duration) time.Duration {

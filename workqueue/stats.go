@@ -16,7 +16,7 @@ type Stats struct {
 	Name string
 	// Ready, Delayed, Held and Running are the numbers of keys that wait for a
 	// worker, that wait for their time, that are held, and that a worker holds.
-	// A running or held key that is delayed too counts in both; one that is
+	// A key that is delayed and something else too counts in both; one that is
 	// running and held counts as running.
 	Ready, Delayed, Held, Running int
 	// OldestReady is how long the first ready key of its priority and tenant

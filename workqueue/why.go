@@ -29,8 +29,8 @@ type Reason struct {
 	// Again says that a key that is running or held was added, and will be
 	// ready as soon as it is neither.
 	Again bool
-	// Due is when a delayed key becomes ready. It is set for a running or held
-	// key that is delayed too, and else zero.
+	// Due is when a delayed key becomes ready. It is set too for a key that is
+	// delayed beside something else, and else zero.
 	Due time.Time
 	// Holds are the holds on the key, the youngest first.
 	Holds []HoldReason
