@@ -51,6 +51,8 @@ type usage struct {
 	cpu time.Duration
 	// mallocs and bytes count what was allocated on the heap.
 	mallocs, bytes uint64
+	// faults counts the pages of memory that were touched for the first time.
+	faults int64
 }
 
 func readUsage() (usage, error) {
@@ -60,12 +62,12 @@ func readUsage() (usage, error) {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return usage{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), mallocs: m.Mallocs, bytes: m.TotalAlloc}, nil
+	return usage{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), mallocs: m.Mallocs, bytes: m.TotalAlloc, faults: r.Minflt}, nil
 }
 
 // since returns what was used between earlier and u.
 func (u usage) since(earlier usage) usage {
-	return usage{cpu: u.cpu - earlier.cpu, mallocs: u.mallocs - earlier.mallocs, bytes: u.bytes - earlier.bytes}
+	return usage{cpu: u.cpu - earlier.cpu, mallocs: u.mallocs - earlier.mallocs, bytes: u.bytes - earlier.bytes, faults: u.faults - earlier.faults}
 }
 
 // liveHeap collects garbage and returns the bytes that are left. The second
