@@ -188,6 +188,45 @@ func TestAForeignChangeAmongOnesOwnIsNotMissed(t *testing.T) {
 	})
 }
 
+func TestWhatWasDeletedIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(newPod("a", ""))
+		inf := newInformer(t, srv)
+		start(t, inf)
+		c := newController(t, func(ctx context.Context, key types.NamespacedName) (Result, error) {
+			old, ok := inf.Store().Get(key)
+			if !ok || old.Labels["state"] == "done" {
+				return Result{}, nil
+			}
+			return Result{}, second(WriteOver(ctx, inf, old, func() (*corev1.Pod, error) {
+				next := labeled(old, "done")
+				srv.put(next)
+				return next, nil
+			}))
+		}, Options{})
+		if err := WatchWith(c, inf, Self, WatchOptions[*corev1.Pod]{SkipOwn: true}); err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, c)
+		remembered := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			o := &c.shift.own
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if len(o.objects) != want {
+				t.Errorf("%d objects are remembered, want %d", len(o.objects), want)
+			}
+		}
+		remembered(1)
+		srv.remove(key("a"))
+		remembered(0)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAWriteNeedsABaseThatTells(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		inf := newInformer(t, newServer())

@@ -147,6 +147,35 @@ func TestWhatIsOldAndWhatIsRepeatedGoesLast(t *testing.T) {
 	})
 }
 
+func TestAResyncLeavesAKeyItsBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(newPod("a", ""))
+		pods := newInformer(t, srv)
+		var r recorder
+		c := newController(t, func(context.Context, types.NamespacedName) (Result, error) {
+			return Result{}, errFailed
+		}, Options{OnError: r.onError, Backoff: workqueue.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}})
+		if err := WatchWith(c, pods, Self, WatchOptions[*corev1.Pod]{Resync: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, pods)
+		stop := run(t, c)
+		time.Sleep(10 * time.Hour)
+		synctest.Wait()
+		if n := len(r.all()); n != 1 {
+			t.Errorf("%d reconciles in ten hours of resyncs, want 1", n)
+		}
+		srv.put(newPod("a", "x")) // a change does not wait
+		synctest.Wait()
+		if n := len(r.all()); n != 2 {
+			t.Errorf("%d reconciles after a change, want 2", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestByIndexMapsToThoseThatDependOnAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := newInformer(t, newServer(newPod("a", "x"), newPod("b", "x"), newPod("c", "y")))

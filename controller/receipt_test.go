@@ -221,9 +221,41 @@ func TestReceiptsOfNoReconcileAreErrors(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// early is an informer that shows a version when the test wants it.
+type early struct {
+	*informer.Informer[*corev1.Pod]
+	seen func(error)
+}
+
+func (e *early) OnVersion(_ string, seen func(error)) (func() bool, error) {
+	e.seen = seen
+	return func() bool { return false }, nil
+}
+
+// TestAReceiptThatIsMetWhileTheKeyIsTakenHoldIsMet meets it in the tenant function,
+// which the queue calls when a key is held.
+func TestAReceiptThatIsMetWhileTheKeyIsTakenHoldIsMet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := &early{}
+		w := newWriter(t, Options{Tenant: func(types.NamespacedName) string {
+			if inf.seen != nil {
+				inf.seen(nil)
+			}
+			return ""
+		}})
+		inf.Informer = w.pods
+		w.expect(t, 0, func(ctx context.Context) {
+			must[*corev1.Pod](t)(Write(ctx, inf, w.put("child", nothing)))
+		})
+		if told := w.all(); len(told) > 0 {
+			t.Errorf("told: %v", told)
+		}
+	})
+}
+
 func TestAStopForgetsReceipts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWriter(t, Options{})
+		w := newWriter(t, Options{}, newPod("there", ""))
 		stop := run(t, w.c)
 		left := make(chan context.Context, 1)
 		w.do = func(ctx context.Context) {
@@ -237,9 +269,14 @@ func TestAStopForgetsReceipts(t *testing.T) {
 			t.Errorf("%d waits, want 1", len(shift.waits))
 		}
 		ctx := <-left
-		must[*corev1.Pod](t)(Write(ctx, w.pods, w.put("late", nothing))) // by what the reconcile left behind
-		if len(shift.waits) != 2 {
-			t.Errorf("%d waits, want 2", len(shift.waits))
+		// What the reconcile has left behind writes on.
+		must[*corev1.Pod](t)(Write(ctx, w.pods, w.put("late", nothing)))
+		there, _ := w.pods.Store().Get(key("there"))
+		if err := Delete(ctx, w.pods, there, func() error { w.srv.remove(key("there")); return nil }); err != nil {
+			t.Error(err)
+		}
+		if len(shift.waits) != 3 {
+			t.Errorf("%d waits, want 3", len(shift.waits))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
