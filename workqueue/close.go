@@ -86,6 +86,9 @@ func (q *Queue[K]) beginDrain(mode DrainMode) (dropped uint64) {
 		}
 		it = next
 	}
+	if q.holds.len() == 0 && q.alarm.pace == 0 {
+		q.stopAlarm()
+	}
 	dropped = q.counts.dropped
 	q.endIfIdle()
 	w := q.waiters.next(q.available())

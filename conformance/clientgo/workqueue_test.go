@@ -11,6 +11,8 @@ var workqueue = upstream{
 		"delaying_queue_test.go": {
 			replace("len(q.(*delayingType[any]).waitingForAddCh) == 0", "delaysAreKnown(q)"),
 		},
+		// The test waits for the ticker of the metrics.
+		"metrics_test.go": {replace("c.HasWaiters()", "metricsAreUpdated(c)")},
 	},
 	Skips: []skip{
 		{Name: "TestRateLimitingQueue", Why: "it makes a queue of client-go's inner types and reads their channel", Row: "queue-goroutines"},
