@@ -11,7 +11,7 @@ import (
 // as it likes: it delays no one but itself, and the end of Run. ctx ends when the
 // handler is removed or the informer stops; its values are those of the context
 // of Run. A panic is recovered, reported with its key and counted, and the handler
-// goes on with the next change.
+// goes on with the next change, unless HandlerOptions.Crash is set.
 type Handler[T any] interface {
 	Handle(ctx context.Context, change Change[T])
 }
@@ -73,6 +73,10 @@ type HandlerOptions[T any] struct {
 	// number. Past it, pending changes are folded to what still matters of each
 	// key. 0 means DefaultBudget; a negative number is an error.
 	Budget int
+	// Crash lets a panic of the handler or its filter go on, once it is reported:
+	// it ends the program. Without it, the panic is recovered, and the handler
+	// goes on with the next change.
+	Crash bool
 }
 
 // DefaultBudget is the number of pending changes that a handler may fall behind

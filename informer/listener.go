@@ -246,8 +246,12 @@ func (l *processorListener[T]) deliver(batch []Change[T], n *int) {
 	ctx, calling := l.ctx, false
 	defer func() {
 		if calling {
-			l.failed(&batch[*n-1], recover())
+			value := recover()
+			l.failed(&batch[*n-1], value)
 			l.delivered.Add(1)
+			if value != nil && l.opts.Crash {
+				panic(value)
+			}
 		}
 	}()
 	for *n < len(batch) && ctx.Err() == nil {
@@ -303,6 +307,9 @@ func (l *processorListener[T]) matches(c *Change[T], obj T) (ok bool) {
 		}
 		if v := recover(); v != nil {
 			l.failed(c, v)
+			if l.opts.Crash {
+				panic(v)
+			}
 		} // else it has ended the goroutine, and deliver sees that
 	}()
 	ok = l.opts.Filter(obj)

@@ -182,3 +182,24 @@ func TestAFilterOverFoldedChangesKeepsTheChain(t *testing.T) {
 		}
 	})
 }
+
+func TestAPanicThatIsToCrashIsReportedAndGoesOn(t *testing.T) {
+	var reported *ObjectError
+	boom := HandlerFunc[int](func(context.Context, Change[int]) { panic("boom") })
+	for name, opts := range map[string]HandlerOptions[int]{
+		"handler": {Crash: true},
+		"filter":  {Crash: true, Filter: func(int) bool { panic("boom") }},
+	} {
+		reported = nil
+		l := newListener(boom, opts, func(e *ObjectError) { reported = e })
+		l.ctx = t.Context()
+		func() {
+			defer func() {
+				if v := recover(); v != "boom" || reported == nil || reported.Stage != StageHandler {
+					t.Errorf("%s: panicked with %v, reported %v", name, v, reported)
+				}
+			}()
+			l.deliverAll([]Change[int]{{Type: Added}})
+		}()
+	}
+}

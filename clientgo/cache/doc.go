@@ -11,6 +11,11 @@
 //
 //   - [NewStore], [NewIndexer] and [NewThreadSafeStore] give the store of package
 //     indexer: reads take no lock, and wait for no writer.
+//   - [NewSharedInformer], [NewSharedIndexInformer] and their relatives give the
+//     informer of package informer: it resumes instead of listing again, tells of what
+//     has changed and of nothing else, and holds no more for a slow handler than there
+//     are objects. [Native] gives access to it, and to its status.
+//     [NewSharedIndexInformerFromSource] reads a source of package reflector.
 //
 // What is visibly different, and why, is in docs/migration.md.
 package cache
