@@ -169,7 +169,7 @@ func (s *clientSource[T]) item(obj runtime.Object) Item[T] {
 }
 
 func objectError[T any](resource string, it Item[T], stage Stage, err error) error {
-	return &ObjectError{Resource: resource, Key: it.Key, UID: it.UID, Version: it.Version, Stage: stage, Err: err}
+	return &ObjectError{Resource: resource, Key: it.Key, UID: it.UID, Version: it.Version, Stage: stage, Err: inBrief(err)}
 }
 
 // isTable reports whether list is what the server prints for people.

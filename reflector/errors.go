@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,7 +81,8 @@ type ObjectError struct {
 	Err error
 }
 
-// Error names the resource, the object, its version, the stage and the cause.
+// Error names the resource, the object, its version, the stage and the cause. Of what is
+// longer than any name may be it tells the beginning.
 func (e *ObjectError) Error() string {
 	name := "an object without a name"
 	if e.Key.Name != "" {
@@ -92,11 +94,39 @@ func (e *ObjectError) Error() string {
 	if e.Version != "" {
 		name += " at version " + e.Version
 	}
-	return fmt.Sprintf("%s: %s: %s: %v", e.Resource, name, e.Stage, e.Err)
+	return fmt.Sprintf("%s: %s: %s: %v", e.Resource, clip(name), e.Stage, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
+
+// maxText is how much is told of a name, and of the cause of an error, in bytes. It is
+// more than the names that an API server allows have.
+const maxText = 400
+
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "..."
+}
+
+// inBrief is an error with no more than the beginning of its text: some repeat, quoted
+// and more than once, the whole of what they cannot read.
+func inBrief(err error) error {
+	if s := err.Error(); len(s) > maxText {
+		return &briefError{clip(s), err}
+	}
+	return err
+}
+
+type briefError struct {
+	text string
+	err  error
+}
+
+func (e *briefError) Error() string { return e.text }
+func (e *briefError) Unwrap() error { return e.err }
 
 // PanicError is the cause of an ObjectError whose transform panicked.
 type PanicError = panics.Error

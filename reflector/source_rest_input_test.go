@@ -131,6 +131,8 @@ func TestAnOddMessageHarmsNoOther(t *testing.T) {
 	}
 }
 
+var longText = strings.Repeat("é", 1<<20)
+
 // oddTexts are odd objects in JSON, in which METADATA stands for those of ns/bad at
 // version 2.
 var oddTexts = map[string]struct {
@@ -148,6 +150,9 @@ var oddTexts = map[string]struct {
 	"an escape sequence that is none": {oddItem{`{METADATA,"spec":{"nodeName":"\q"}}`, "ns/bad", "2", "escape"}, false},
 	"a word that is none":             {oddItem{`{METADATA,"spec":nul}`, "ns/bad", "2", "null"}, false},
 	"a comma too many":                {oddItem{`{METADATA,"spec":{"nodeName":"x",}}`, "ns/bad", "2", "string"}, false},
+	"a name without end":              {oddItem{`{"metadata":{"name":"` + longText + `"},"spec":nul}`, "/" + longText, "", "null"}, false},
+	"a version without end":           {oddItem{`{"metadata":{"name":"bad","resourceVersion":"` + longText + `"},"spec":nul}`, "/bad", longText, "null"}, false},
+	"a time without end":              {oddItem{`{METADATA,"status":{"startTime":"` + longText + `"}}`, "ns/bad", "2", "pars"}, true},
 	"deeper than a stack may be": {oddItem{`{METADATA,"spec":` + strings.Repeat("[", 2*wire.MaxDepth) + strings.Repeat("]", 2*wire.MaxDepth) + `}`,
 		"ns/bad", "2", "nested deeper than"}, false},
 	"longer than an object may be": {oddItem{`{METADATA,"spec":{"nodeName":"` + strings.Repeat("x", wire.MaxItem) + `"}}`, "ns/bad", "2", "longer than"}, false},
