@@ -10,7 +10,7 @@
 // # Upstream's tests
 //
 // Nothing of client-go is stored here. TestUpstream finds its module in the module
-// cache, reads the tests of each package of the table in packages_test.go, lets
+// cache, reads the tests of each package of the table in table_test.go, lets
 // each import our package instead of theirs, and runs them as tests of our package,
 // with the race detector. They take the place of our own tests by an overlay of the
 // go command, so no file is written beside our code, and tests that look inside the
@@ -41,6 +41,11 @@
 //     package's export_test.go, and for client-go into
 //     testdata/<last element of Ours>/export_test.go.
 //
-// If the tests import a module that nothing else here does, add a blank import to
-// imports_test.go and run "go mod tidy".
+// Import our package in imports_test.go, and what else upstream's tests import and
+// nothing here does, and run "go mod tidy".
+//
+// # Names
+//
+// TestTheExportedNamesAreThere compares the exported names of each package of the
+// table with ours by their types.
 package clientgo

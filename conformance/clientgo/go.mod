@@ -11,8 +11,14 @@ require (
 )
 
 require (
+	golang.org/x/mod v0.37.0 // indirect
+	golang.org/x/sync v0.21.0 // indirect
+)
+
+require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	golang.org/x/time v0.16.0 // indirect
+	golang.org/x/tools v0.47.0
 	k8s.io/klog/v2 v2.140.0 // indirect
 )
 

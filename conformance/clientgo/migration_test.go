@@ -12,7 +12,7 @@ func TestWhatIsLeftOutHasAReasonAndARowInTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range packages {
+	for _, u := range table {
 		for _, s := range append(u.Skips[:len(u.Skips):len(u.Skips)], u.Differs...) {
 			if s.Why == "" {
 				t.Errorf("%s: %s is left out without a reason", u.Path, s.Name)

@@ -166,7 +166,7 @@ func (o *overlay) takeSources(u upstream, from, to string) error {
 // inPlace has the import path of the package that takes the place of another.
 func inPlace() map[string]string {
 	paths := map[string]string{}
-	for _, u := range packages {
+	for _, u := range table {
 		paths[theirs+"/"+u.Path] = ours + "/" + u.Ours
 	}
 	return paths

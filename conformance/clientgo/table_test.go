@@ -2,8 +2,8 @@ package clientgo
 
 import "time"
 
-// packages are the packages of client-go that ours take the place of.
-var packages = []upstream{
+// table has the packages of client-go that ours take the place of.
+var table = []upstream{
 	workqueue,
 }
 
