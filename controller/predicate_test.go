@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"heliograph.example/indexer"
@@ -178,9 +179,13 @@ func TestAResyncLeavesAKeyItsBackoff(t *testing.T) {
 
 func TestByIndexMapsToThoseThatDependOnAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := newInformer(t, newServer(newPod("a", "x"), newPod("b", "x"), newPod("c", "y")))
+		pods := newInformer(t, newServer(newPod("a", "x"), newPod("b", "x"), newPod("c", "y"), newPod("nobody's", "")))
 		err := pods.AddIndexes(indexer.Indexes[*corev1.Pod]{"owner": {Values: func(pod *corev1.Pod, values []string) ([]string, error) {
-			return append(values, pod.OwnerReferences[1].Name), nil
+			owner := ""
+			if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+				owner = ref.Name
+			}
+			return append(values, owner), nil
 		}}})
 		if err != nil {
 			t.Fatal(err)

@@ -43,6 +43,23 @@ func TestAReconcileHasItsTime(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	bubble(t, "and a panic after it is a panic", func(t *testing.T) {
+		var r recorder
+		c := newController(t, func(ctx context.Context, _ types.NamespacedName) (Result, error) {
+			<-ctx.Done()
+			panic(ctx.Err())
+		}, Options{Timeout: time.Minute, OnError: r.onError})
+		add(t, c, "a")
+		stop := run(t, c)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if told := r.all(); len(told) != 1 || !isPanic(told[0].err) || c.Status().Panics != 1 {
+			t.Errorf("told %v, %d panics", told, c.Status().Panics)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	bubble(t, "and one that heeds nothing is seen, and holds up no other", func(t *testing.T) {
 		release := make(chan struct{})
 		c := newController(t, func(_ context.Context, key types.NamespacedName) (Result, error) {
