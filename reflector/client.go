@@ -28,6 +28,12 @@ type SourceOptions struct {
 	// k8s.io/apimachinery/pkg/labels and fields. Empty ones take all.
 	LabelSelector string
 	FieldSelector string
+	// Tweak, if not nil, may change the options of each request once they are
+	// complete, as the function of that name does that client-go's factories take.
+	// What it does to resource versions, limits and the like is done to the reader,
+	// which is right for selectors and timeouts at most. It is called by several
+	// goroutines.
+	Tweak func(*metav1.ListOptions)
 	// Scheme knows the kinds of T and of its list, for a NewRESTSource of
 	// typed objects. nil means client-go's scheme, which has all built-in
 	// types. The other sources leave types to their clients.
@@ -59,6 +65,9 @@ func (o SourceOptions) check(resource string) error {
 // apply puts the selectors into the options of one request.
 func (o SourceOptions) apply(opts *metav1.ListOptions) {
 	opts.LabelSelector, opts.FieldSelector = o.LabelSelector, o.FieldSelector
+	if o.Tweak != nil {
+		o.Tweak(opts)
+	}
 }
 
 // name is what errors call the collection.

@@ -20,6 +20,8 @@ import (
 // codec knows how objects of one type travel, and makes of them what the client
 // of client-go for that type would make.
 type codec[T Object] struct {
+	// object is the type of the objects: T, or one of those that are a T.
+	object   reflect.Type
 	decoders decoders[T]
 	// unmarshal decodes typed objects from JSON.
 	unmarshal unmarshal
@@ -41,36 +43,36 @@ type codec[T Object] struct {
 
 var errNoKind = errors.New("it has no kind or no version")
 
-// newCodec returns the codec for T, or nil if T is none of the types that travel.
+// newCodec returns the codec for object, which is T or a type that is a T, or nil if
+// it is none of those that travel.
 // Types of the scheme are decoded from JSON by unmarshal, or as apimachinery does
 // it if that is nil.
-func newCodec[T Object](scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
+func newCodec[T Object](object reflect.Type, scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
 	if unmarshal == nil {
 		unmarshal = json.Unmarshal
 	}
 	var c any
-	switch reflect.TypeFor[T]() {
+	switch object {
 	case reflect.TypeFor[*unstructured.Unstructured]():
 		c = unstructuredCodec()
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		c = metadataCodec()
 	default:
-		return typedCodec[T](scheme, unmarshal)
+		return typedCodec[T](object, scheme, unmarshal)
 	}
 	return c.(*codec[T])
 }
 
 // whole decodes objects of which everything is wanted, and which are private: a
 // source that nobody has asked for another shape has such.
-func whole[T any](typed unmarshal) decoders[T] {
-	d, _ := newDecoders[T](Shape{Unshared: true}, typed) // only fields may be invalid
+func whole[T any](object reflect.Type, typed unmarshal) decoders[T] {
+	d, _ := newDecodersOf[T](object, Shape{Unshared: true}, typed) // only fields may be invalid
 	return d
 }
 
 // typedCodec is for the types of a scheme. The config of the client decides how
 // they travel.
-func typedCodec[T Object](scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
-	t := reflect.TypeFor[T]()
+func typedCodec[T Object](t reflect.Type, scheme *runtime.Scheme, unmarshal unmarshal) *codec[T] {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil
 	}
@@ -79,7 +81,7 @@ func typedCodec[T Object](scheme *runtime.Scheme, unmarshal unmarshal) *codec[T]
 		return nil
 	}
 	return &codec[T]{
-		decoders: whole[T](unmarshal), unmarshal: unmarshal,
+		object: t, decoders: whole[T](t, unmarshal), unmarshal: unmarshal,
 		list: func(kind schema.GroupVersionKind, e wire.Encoding) (items, all error) {
 			return checkList(scheme, kind, t, e)
 		},
@@ -129,8 +131,9 @@ const (
 )
 
 func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
+	object := reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	return &codec[*metav1.PartialObjectMetadata]{
-		decoders: whole[*metav1.PartialObjectMetadata](json.Unmarshal), unmarshal: json.Unmarshal,
+		object: object, decoders: whole[*metav1.PartialObjectMetadata](object, json.Unmarshal), unmarshal: json.Unmarshal,
 		accept: acceptMetadata, acceptList: acceptMetadataList,
 		list: anyList,
 		alone: func(kind schema.GroupVersionKind) (Stage, error) {
@@ -146,9 +149,10 @@ func metadataCodec() *codec[*metav1.PartialObjectMetadata] {
 // has no kind of its own; it gets that of the list, as in
 // k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.
 func unstructuredCodec() *codec[*unstructured.Unstructured] {
+	object := reflect.TypeFor[*unstructured.Unstructured]()
 	return &codec[*unstructured.Unstructured]{
-		decoders: whole[*unstructured.Unstructured](nil),
-		accept:   runtime.ContentTypeJSON, acceptList: runtime.ContentTypeJSON,
+		object: object, decoders: whole[*unstructured.Unstructured](object, nil),
+		accept: runtime.ContentTypeJSON, acceptList: runtime.ContentTypeJSON,
 		list:  anyList,
 		alone: metadataCodec().alone,
 		nameless: func(obj *unstructured.Unstructured) bool {

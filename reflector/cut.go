@@ -28,7 +28,12 @@ type cut[T any] struct {
 
 // newCut returns the cut for a shape, nil if that leaves nothing out.
 func newCut[T any](shape Shape) (*cut[T], error) {
-	t := reflect.TypeFor[T]()
+	return newCutOf[T](reflect.TypeFor[T](), shape)
+}
+
+// newCutOf is newCut for the objects of one type among those that are a T.
+func newCutOf[T any](object reflect.Type, shape Shape) (*cut[T], error) {
+	t := object
 	switch {
 	case !shape.DropManagedFields && len(shape.Fields) == 0:
 		return nil, nil
@@ -44,10 +49,10 @@ func newCut[T any](shape Shape) (*cut[T], error) {
 	c := &cut[T]{drop: shape.DropManagedFields, mask: &mask{}}
 	for _, path := range slices.Concat(identity, typeMeta, shape.Fields) {
 		if err := c.mask.add(t, strings.Split(path, ".")); err != nil && !slices.Contains(typeMeta, path) {
-			return nil, fmt.Errorf("%w field %q of %v: %w", ErrInvalid, path, reflect.TypeFor[T](), err)
+			return nil, fmt.Errorf("%w field %q of %v: %w", ErrInvalid, path, object, err)
 		}
 		if c.drop && (strings.HasPrefix(path+".", "metadata."+managedFields+".")) {
-			return nil, fmt.Errorf("%w field %q of %v: managedFields are to be dropped", ErrInvalid, path, reflect.TypeFor[T]())
+			return nil, fmt.Errorf("%w field %q of %v: managedFields are to be dropped", ErrInvalid, path, object)
 		}
 	}
 	return c, nil

@@ -19,6 +19,7 @@ type decode[T any] func(raw []byte) (T, error)
 // decoders are the ways in which objects of one type are decoded. One that is
 // nil stands for an encoding in which the type does not travel.
 type decoders[T any] struct {
+	object         reflect.Type
 	protobuf, json decode[T]
 	// shared is behind the one of them that shares what is equal; nil if there
 	// is no such one.
@@ -31,19 +32,24 @@ type unmarshal func(raw []byte, into any) error
 // newDecoders returns the decoders of T, a pointer to a struct, whose objects have
 // a shape. Typed ones are decoded from JSON by typed. The error wraps ErrInvalid.
 func newDecoders[T any](shape Shape, typed unmarshal) (decoders[T], error) {
-	cut, err := newCut[T](shape)
+	return newDecodersOf[T](reflect.TypeFor[T](), shape, typed)
+}
+
+// newDecodersOf is newDecoders for the objects of one type among those that are a T.
+func newDecodersOf[T any](object reflect.Type, shape Shape, typed unmarshal) (decoders[T], error) {
+	cut, err := newCutOf[T](object, shape)
 	if err != nil {
 		return decoders[T]{}, err
 	}
-	if reflect.TypeFor[T]() == reflect.TypeFor[*unstructured.Unstructured]() {
+	if object == reflect.TypeFor[*unstructured.Unstructured]() {
 		// There is none for protobuf: the fields of a message have no names.
 		d := newMapDecoder[T](shape)
-		return decoders[T]{json: d.always, shared: d}, nil
+		return decoders[T]{object: object, json: d.always, shared: d}, nil
 	}
-	d := decoders[T]{json: jsonDecoder(cut, typed)}
-	if reflect.TypeFor[T]().Implements(reflect.TypeFor[message]()) {
-		d.shared, err = newBuiltInDecoder[T](shape)
-		d.protobuf = d.shared.or(stockDecoder[T](), cut)
+	d := decoders[T]{object: object, json: jsonDecoder(object.Elem(), cut, typed)}
+	if object.Implements(reflect.TypeFor[message]()) {
+		d.shared, err = newBuiltInDecoder[T](object, shape)
+		d.protobuf = d.shared.or(stockDecoder[T](object.Elem()), cut)
 	}
 	return d, err
 }
@@ -55,7 +61,7 @@ func (d *decoders[T]) of(e wire.Encoding) (decode[T], error) {
 		found = d.protobuf
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%w: the server sent %v, in which there is no %v", ErrDecode, e, reflect.TypeFor[T]())
+		return nil, fmt.Errorf("%w: the server sent %v, in which there is no %v", ErrDecode, e, d.object)
 	}
 	return found, nil
 }
@@ -63,9 +69,8 @@ func (d *decoders[T]) of(e wire.Encoding) (decode[T], error) {
 // message is what every generated type that has a protobuf encoding can do.
 type message interface{ Unmarshal(raw []byte) error }
 
-// jsonDecoder decodes a pointer to a struct.
-func jsonDecoder[T any](cut *cut[T], unmarshal unmarshal) decode[T] {
-	object := reflect.TypeFor[T]().Elem()
+// jsonDecoder decodes pointers to objects, which are structs.
+func jsonDecoder[T any](object reflect.Type, cut *cut[T], unmarshal unmarshal) decode[T] {
 	return func(raw []byte) (T, error) {
 		obj := reflect.New(object).Interface().(T)
 		if err := unmarshal(raw, obj); err != nil {
@@ -76,8 +81,7 @@ func jsonDecoder[T any](cut *cut[T], unmarshal unmarshal) decode[T] {
 }
 
 // stockDecoder is the code that was generated for a message.
-func stockDecoder[T any]() decode[T] {
-	object := reflect.TypeFor[T]().Elem()
+func stockDecoder[T any](object reflect.Type) decode[T] {
 	return func(raw []byte) (T, error) {
 		obj := reflect.New(object).Interface().(T)
 		return obj, any(obj).(message).Unmarshal(raw)

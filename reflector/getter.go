@@ -41,7 +41,10 @@ func nameSelector(selector, name string) string {
 
 // named are the options of a request for the one object under key.
 func (o SourceOptions) named(key types.NamespacedName) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: nameSelector(o.FieldSelector, key.Name)}
+	var opts metav1.ListOptions
+	o.apply(&opts)
+	opts.FieldSelector = nameSelector(opts.FieldSelector, key.Name)
+	return opts
 }
 
 // Get reads one object as a list of one.

@@ -56,7 +56,7 @@ func (d builtInDecoder[T]) stats() sharing.Stats { return d.Stats().Stats }
 
 // newBuiltInDecoder returns a decoder of objects of a shape, whose fields are known
 // to exist.
-func newBuiltInDecoder[T any](shape Shape) (*sharedDecoder[T], error) {
+func newBuiltInDecoder[T any](object reflect.Type, shape Shape) (*sharedDecoder[T], error) {
 	o := protobuf.Options{DropManagedFields: shape.DropManagedFields, Unshared: shape.Unshared}
 	if len(shape.Fields) > 0 {
 		// Kind and version are in the envelope.
@@ -65,7 +65,7 @@ func newBuiltInDecoder[T any](shape Shape) (*sharedDecoder[T], error) {
 		}))
 	}
 	d := &sharedDecoder[T]{make: func() (decoder[T], error) {
-		made, err := protobuf.NewDecoder(reflect.TypeFor[T](), o)
+		made, err := protobuf.NewDecoder(object, o)
 		if errors.Is(err, protobuf.ErrUnsupported) {
 			err = errors.ErrUnsupported
 		}

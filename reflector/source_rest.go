@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -43,6 +45,34 @@ import (
 // A nil client, an empty resource, a bad namespace or a bad selector is an error
 // that wraps ErrInvalid.
 func NewRESTSource[T Object](client rest.Interface, resource string, opts SourceOptions) (Source[T], error) {
+	return newRESTSource[T](reflect.TypeFor[T](), client, resource, opts)
+}
+
+// NewRESTSourceOf is [NewRESTSource] for a type that is known when the program runs:
+// that of example, a pointer to a type that SourceOptions.Scheme knows. Example itself
+// may be a nil pointer. Any other type is an error that wraps ErrInvalid;
+// so is unstructured.Unstructured, for which there is NewRESTSource.
+func NewRESTSourceOf(client rest.Interface, resource string, example Object, opts SourceOptions) (Source[Object], error) {
+	object := reflect.TypeOf(example)
+	if object == nil || object.Kind() != reflect.Pointer || object.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%w example for %q: %v is not a pointer to a struct", ErrInvalid, resource, object)
+	}
+	switch example.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return nil, fmt.Errorf("%w example for %q: %v has a NewRESTSource of its own", ErrInvalid, resource, object)
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme
+	}
+	if _, _, err := opts.Scheme.ObjectKinds(reflect.New(object.Elem()).Interface().(Object)); err != nil {
+		return nil, fmt.Errorf("%w example for %q: %w", ErrInvalid, resource, err)
+	}
+	return newRESTSource[Object](object, client, resource, opts)
+}
+
+// newRESTSource makes a source of objects of one type, which is T or a type that is
+// a T.
+func newRESTSource[T Object](object reflect.Type, client rest.Interface, resource string, opts SourceOptions) (Source[T], error) {
 	if isNil(client) {
 		return nil, fmt.Errorf("%w REST client for %q: it is nil", ErrInvalid, resource)
 	}
@@ -54,7 +84,7 @@ func NewRESTSource[T Object](client rest.Interface, resource string, opts Source
 		known = scheme.Scheme
 	}
 	asks := restRequests{client: client, resource: resource, opts: opts}
-	codec := newCodec[T](known, opts.UnmarshalJSON)
+	codec := newCodec[T](object, known, opts.UnmarshalJSON)
 	if codec == nil {
 		return wholeSource[T](asks), nil
 	}
@@ -137,7 +167,7 @@ func (s *restSource[T]) Unversioned() bool { return s.fake }
 
 // Shaped returns a source whose objects have a shape.
 func (s *restSource[T]) Shaped(shape Shape) (Source[T], error) {
-	decoders, err := newDecoders[T](shape, s.codec.unmarshal)
+	decoders, err := newDecodersOf[T](s.codec.object, shape, s.codec.unmarshal)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -257,7 +258,7 @@ func TestADecoderKeepsNothingOfWhatItReads(t *testing.T) {
 		if encoding == wire.Protobuf {
 			raw = pbPod(t, "name", "1", false)
 		}
-		all := whole[*corev1.Pod](json.Unmarshal)
+		all := whole[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), json.Unmarshal)
 		decode, err := all.of(encoding)
 		if err != nil {
 			t.Fatal(err)
