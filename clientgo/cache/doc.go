@@ -16,6 +16,10 @@
 //     has changed and of nothing else, and holds no more for a slow handler than there
 //     are objects. [Native] gives access to it, and to its status.
 //     [NewSharedIndexInformerFromSource] reads a source of package reflector.
+//   - [NewInformerWithOptions] and its older relatives give the same informer as a
+//     store and a controller.
+//   - [NewReflectorWithOptions] and [New] give client-go's Reflector and controller,
+//     over a [ListerWatcher] of ours that mends what it can.
 //
 // What is visibly different, and why, is in docs/migration.md.
 package cache

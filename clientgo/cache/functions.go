@@ -134,16 +134,6 @@ func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSe
 	return cache.NewListWatchFromClient(c, resource, namespace, fieldSelector)
 }
 
-// NewNamedReflector is client-go's.
-func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
-	return cache.NewNamedReflector(name, lw, expectedType, store, resyncPeriod)
-}
-
-// NewNamespaceKeyedIndexerAndReflector is client-go's.
-func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (Indexer, *Reflector) {
-	return cache.NewNamespaceKeyedIndexerAndReflector(lw, expectedType, resyncPeriod)
-}
-
 // NewObjectName is client-go's.
 func NewObjectName(namespace, name string) ObjectName {
 	return cache.NewObjectName(namespace, name)
@@ -157,16 +147,6 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 // NewRealFIFOWithOptions is client-go's.
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	return cache.NewRealFIFOWithOptions(opts)
-}
-
-// NewReflector is client-go's.
-func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
-	return cache.NewReflector(lw, expectedType, store, resyncPeriod)
-}
-
-// NewReflectorWithOptions is client-go's.
-func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
-	return cache.NewReflectorWithOptions(lw, expectedType, store, options)
 }
 
 // NewRetryWithDeadline is client-go's.

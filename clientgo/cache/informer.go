@@ -41,16 +41,21 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // A nil lw gives an informer that never syncs, and says why where it says what goes
 // wrong. An index function that is nil is reported, and there is no such index.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	return makeSharedIndexInformer(lw, exampleObject, options, informer.Options[any]{})
+}
+
+// makeSharedIndexInformer makes an informer that reads lw. more has no fault.
+func makeSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions, more informer.Options[any]) *sharedIndexInformer {
 	s := newSharedIndexInformer(exampleObject, options)
-	s.listerWatcher = lw
 	source, err := reflector.FromListerWatcher[any](lw)
 	if err != nil {
 		source, _ = reflector.FromListerWatcher[any](failing(err)) // fails for nil alone
 	}
-	if err := s.build(source, informer.Options[any]{}, options.Indexers); err != nil {
-		// Nothing that the caller chose: the environment has a policy that is none.
+	if err := s.build(source, more, options.Indexers); err != nil {
+		// The environment has a policy for mutations that is none.
 		report("Informer was made without its mutation detector", err)
-		_ = s.build(source, informer.Options[any]{Mutations: informer.IgnoreMutations}, options.Indexers)
+		more.Mutations = informer.IgnoreMutations
+		report("Informer cannot be made", s.build(source, more, options.Indexers))
 	}
 	return s
 }
@@ -97,11 +102,10 @@ func Native(of SharedInformer) (native *informer.Informer[any], ok bool) {
 
 // sharedIndexInformer is an [informer.Informer] with the methods of client-go's.
 type sharedIndexInformer struct {
-	native        *informer.Informer[any]
-	indexer       *store
-	expected      expectation
-	listerWatcher ListerWatcher // nil if it reads a source
-	resyncPeriod  time.Duration
+	native       *informer.Informer[any]
+	indexer      *store
+	expected     expectation
+	resyncPeriod time.Duration
 
 	mu                sync.Mutex
 	started, ended    bool
