@@ -12,10 +12,15 @@ import (
 	theirqueue "k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	dropinqueue "heliograph.example/clientgo/workqueue"
 	"heliograph.example/workqueue"
 )
 
-const controllerRuntime = "controller-runtime"
+const (
+	controllerRuntime = "controller-runtime"
+	// dropIn is our queue behind the interface of client-go's.
+	dropIn = "drop-in"
+)
 
 // queue is a work queue of any maker.
 type queue interface {
@@ -29,8 +34,8 @@ type queue interface {
 	close()
 }
 
-// theirQueue is the interface that controllers hold, of client-go's queue or of
-// controller-runtime's.
+// theirQueue is the interface that controllers hold, of client-go's queue, of
+// controller-runtime's or of our drop-in queue.
 type theirQueue struct {
 	theirqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
@@ -68,6 +73,9 @@ func newQueue(ctx context.Context, side string) (queue, error) {
 	case clientGo:
 		limiter := theirqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()
 		return theirQueue{theirqueue.NewTypedRateLimitingQueue(limiter)}, nil
+	case dropIn:
+		limiter := dropinqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()
+		return theirQueue{dropinqueue.NewTypedRateLimitingQueue(limiter)}, nil
 	case controllerRuntime:
 		return theirQueue{priorityqueue.New[types.NamespacedName]("bench")}, nil
 	}
@@ -94,6 +102,7 @@ func queueContests(o options) []contest {
 	return []contest{
 		{name: "queue", metrics: queueMetrics, theirs: by(clientGo, j), ours: ours},
 		{name: "queue, against controller-runtime", metrics: queueMetrics, theirs: by(controllerRuntime, j), ours: ours},
+		{name: "drop-in queue", metrics: queueMetrics, theirs: by(clientGo, j), ours: []entrant{{job: by(dropIn, j)}}},
 	}
 }
 

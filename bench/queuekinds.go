@@ -10,6 +10,7 @@ import (
 	theirqueue "k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	dropinqueue "heliograph.example/clientgo/workqueue"
 	"heliograph.example/workqueue"
 )
 
@@ -45,7 +46,10 @@ func queueKindContests(o options) []contest {
 		return contest{name: name, metrics: metrics, theirs: by(other, j), ours: []entrant{{job: by(heliograph, j)}}}
 	}
 	n := leanCount(o)
+	dropped := kind("drop-in queue, keys that fail once", clientGo, failingKeys, retryMetrics, n)
+	dropped.ours[0].job.Side = dropIn
 	return []contest{
+		dropped,
 		kind("queue, keys that fail once", clientGo, failingKeys, retryMetrics, n),
 		kind("queue, keys that fail once, against controller-runtime", controllerRuntime, failingKeys, retryMetrics, n),
 		kind("queue, four priorities, against controller-runtime", controllerRuntime, priorityKeys, workMetrics, n),
@@ -67,7 +71,7 @@ type worker interface {
 	work(n int) (int, error)
 }
 
-// theirWorker is client-go's queue, or controller-runtime's.
+// theirWorker is client-go's queue, controller-runtime's or our drop-in queue.
 type theirWorker struct {
 	theirQueue
 	priorities priorityqueue.PriorityQueue[types.NamespacedName] // nil for client-go's
@@ -125,6 +129,8 @@ func newWorker(ctx context.Context, j job) (worker, error) {
 	switch j.Side {
 	case clientGo:
 		return theirWorker{theirQueue: theirQueue{theirqueue.NewTypedRateLimitingQueue(limiter)}}, nil
+	case dropIn:
+		return theirWorker{theirQueue: theirQueue{dropinqueue.NewTypedRateLimitingQueue(limiter)}}, nil
 	case controllerRuntime:
 		q := priorityqueue.New("bench", func(o *priorityqueue.Opts[types.NamespacedName]) { o.RateLimiter = limiter })
 		return theirWorker{theirQueue{q}, q}, nil

@@ -89,6 +89,11 @@ var targets = map[string]target{
 	"queue, against controller-runtime: Add, Get, Done, 4 goroutines":  times(6, 12),
 	"queue, against controller-runtime: Add, Get, Done, 16 goroutines": times(6, 12),
 
+	// Two thirds of what the queue of our own form has to reach.
+	"drop-in queue: Add, Get, Done, 1 goroutine":   times(1.13, 1.67),
+	"drop-in queue: Add, Get, Done, 4 goroutines":  times(1.13, 1.67),
+	"drop-in queue: Add, Get, Done, 16 goroutines": times(1.13, 1.67),
+
 	"idle: goroutines of an informer":          atMost(2, 1),
 	"idle: goroutines of a handler":            atMost(1, 0),
 	"idle: bytes of an informer and a handler": times(4, 7),
@@ -116,6 +121,10 @@ var reasons = map[string]string{
 	"queue: bytes per key that waits": "a key has its priority, tenant, times and failures with it from the start. client-go keeps failures in " +
 		"its rate limiter, in a map that grows with each key that fails and shrinks only where somebody calls Forget; this row has none.",
 	"queue: Add, Get, Done, 1 goroutine":                               "a quarter of it is the clock, which is read when a key is added, taken and done; client-go's queue reads it only where it has metrics.",
+	"drop-in queue: Add, Get, Done, 4 goroutines":                      contended,
+	"drop-in queue: Add, Get, Done, 16 goroutines":                     contended,
+	"drop-in queue: bytes per key that waits":                          "as for a key that waits in the queue of our own form.",
+	"drop-in queue: bytes per key that is delayed":                     "as for a key that waits in the queue of our own form.",
 	"queue, 1M keys: bytes per key that waits":                         "as for a key that waits in a smaller queue.",
 	"queue, ours fair among tenants: fill and drain of 100k keys":      "client-go's queue has no tenants: this is what fairness costs.",
 	"queue, ours in batches of 64: fill and drain of 100k keys":        "keys are added one by one on both sides.",
