@@ -1,6 +1,8 @@
 package workqueue
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,5 +158,49 @@ func TestADelayIsDroppedByAShutDown(t *testing.T) {
 				getNow(t, q, "", true)
 			}
 		}
+	})
+}
+
+// TestNoItemIsLostInADrain: producers, workers and drains run against each other;
+// each item that was accepted is worked on after its last add, by one worker at a time.
+func TestNoItemIsLostInADrain(t *testing.T) {
+	eachKind(t, "with many producers and workers", func(t *testing.T, q TypedInterface[string]) {
+		const items, producers, workers = 20, 4, 4
+		var added, seen [items]atomic.Int64 // the newest version that was added, and that was worked on
+		var busy [items]atomic.Bool
+		var producing, working sync.WaitGroup
+		for range producers {
+			producing.Go(func() {
+				for i := range 50 * items {
+					added[i%items].Add(1)
+					q.Add(string(rune('a' + i%items)))
+				}
+			})
+		}
+		for range workers {
+			working.Go(func() {
+				for {
+					item, shutdown := q.Get()
+					if shutdown {
+						return
+					}
+					i := item[0] - 'a'
+					if busy[i].Swap(true) {
+						t.Errorf("two workers have %s", item)
+					}
+					seen[i].Store(added[i].Load())
+					busy[i].Store(false)
+					q.Done(item)
+				}
+			})
+		}
+		producing.Wait()
+		q.ShutDownWithDrain()
+		for i := range items {
+			if got, want := seen[i].Load(), added[i].Load(); got != want {
+				t.Errorf("item %d: version %d was seen, want %d", i, got, want)
+			}
+		}
+		working.Wait()
 	})
 }

@@ -1,7 +1,6 @@
 package clientgo
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -58,10 +57,10 @@ func run(t *testing.T, u upstream, o *overlay, names []string) {
 		"-timeout", u.Timeout.String(), "-overlay", file, ours+"/"+u.Ours)
 	out, failure := cmd.CombinedOutput()
 	results, outputs := map[string]string{}, map[string]string{}
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+	for line := range bytes.Lines(out) {
 		e := event{}
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			e.Output = lines.Text() + "\n" // of the go command itself
+		if err := json.Unmarshal(line, &e); err != nil {
+			e.Output = string(line) // of the go command itself
 		}
 		top, _, _ := strings.Cut(e.Test, "/")
 		outputs[top] += e.Output
