@@ -21,3 +21,35 @@ func delaysAreKnown(DelayingInterface) bool { return true }
 // metricsAreUpdated reports whether the metrics will be updated while a key is worked
 // on.
 func metricsAreUpdated(clock.Clock) bool { return true }
+
+// rateLimitingType is the queue with AddRateLimited, to which the test gives another
+// delaying queue.
+type rateLimitingType[T comparable] = rateLimiting[T]
+
+// delayingType is a delaying queue that hands on what it is told. Its fields are those
+// that the test fills in.
+type delayingType[T comparable] struct {
+	TypedInterface[T]
+	clock           clock.Clock
+	heartbeat       clock.Ticker
+	stopCh          chan struct{}
+	waitingForAddCh chan *waitFor[T]
+	metrics         any
+}
+
+// waitFor is a delay.
+type waitFor[T comparable] struct {
+	data    T
+	readyAt time.Time
+}
+
+// AddAfter hands on a delay.
+func (q *delayingType[T]) AddAfter(item T, d time.Duration) {
+	q.waitingForAddCh <- &waitFor[T]{item, q.clock.Now().Add(d)}
+}
+
+// maxWait is the period of a ticker that the test makes and nobody reads.
+const maxWait = 10 * time.Second
+
+// newRetryMetrics makes the metrics of a delayingType, which has none.
+func newRetryMetrics(string, MetricsProvider) any { return nil }

@@ -18,7 +18,6 @@ var workqueue = upstream{
 		{Name: "WithChunkSize", Why: "its result is a function over a type that client-go does not export", Row: "queue-chunk"},
 	},
 	Skips: []skip{
-		{Name: "TestRateLimitingQueue", Why: "it makes a queue of client-go's inner types and reads their channel", Row: "queue-goroutines"},
 		{Name: "TestMetricShutdown", Why: "it hands the queue metrics of an inner type, and waits for a ticker that ours has only while a key is worked on", Row: "queue-metrics-period"},
 	},
 }
