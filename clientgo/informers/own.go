@@ -15,6 +15,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"heliograph.example/clientgo/cache"
+	"heliograph.example/clientgo/internal/running"
 	"heliograph.example/informer"
 	"heliograph.example/reflector"
 )
@@ -29,15 +30,12 @@ func (f *sharedInformerFactory) own(obj runtime.Object) toolscache.SharedIndexIn
 		made, err := f.create(obj)
 		if err != nil {
 			// Nobody can be told before it runs.
-			made = cache.NewSharedIndexInformer(failing(fmt.Errorf("informer for %v: %w", key, err)), obj, f.resync(key), byNamespace())
+			made = running.Failing(fmt.Errorf("informer for %v: %w", key, err), obj, toolscache.SharedIndexInformerOptions{
+				ResyncPeriod: f.resync(key), Indexers: running.ByNamespace(),
+			})
 		}
 		return f.prepared(made)
 	})
-}
-
-// byNamespace is the index that the listers use.
-func byNamespace() toolscache.Indexers {
-	return toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 }
 
 // create makes an informer.
@@ -58,7 +56,7 @@ func (f *sharedInformerFactory) create(obj runtime.Object) (toolscache.SharedInd
 		return nil, err
 	}
 	return cache.NewSharedIndexInformerFromSource(source, obj, toolscache.SharedIndexInformerOptions{
-		ResyncPeriod: f.resync(reflect.TypeOf(obj)), Indexers: byNamespace(), Identifier: f.informerName.WithResource(resource),
+		ResyncPeriod: f.resync(reflect.TypeOf(obj)), Indexers: running.ByNamespace(), Identifier: f.informerName.WithResource(resource),
 	}, informer.Options[any]{
 		Name: f.nameOf(resource, at), Shape: shape,
 		// What client-go's users give as a transform writes into its argument.
@@ -143,14 +141,6 @@ func (at accessor) listWatch(clientset kubernetes.Interface, namespace string, t
 			opened, _ := w.(watch.Interface)
 			return opened, nil
 		},
-	}
-}
-
-// failing is a ListerWatcher that can do neither.
-func failing(err error) toolscache.ListerWatcher {
-	return &toolscache.ListWatch{
-		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err },
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
 	}
 }
 
