@@ -17,11 +17,11 @@ type AddOptions struct {
 	// Replace lets After take the place of a delay that the key has, also if it
 	// ends later. Otherwise the earlier time wins. A key that is ready stays so.
 	Replace bool
-	// KeepDelay keeps delays apart from the rest: with After, also a key that is
-	// ready, or was added while it runs, is delayed beside that, and comes
-	// again; without, a delay that the key has goes on when the key is made
-	// ready. Otherwise one run is all that both get. A queue of client-go does
-	// so with all keys.
+	// KeepDelay lets an add and a delay of one key be two runs. With After, a
+	// key that is ready, or was added while it runs, is delayed all the same
+	// and comes again; without After, a delay that the key has goes on beside
+	// the add. Otherwise both get one run, the earlier. A queue of client-go
+	// treats all keys so.
 	KeepDelay bool
 	// KeepBackoff leaves a key that is waiting for its retry where it is: the
 	// add is one with the retry. If the key runs, and the run fails, the add is
@@ -32,8 +32,8 @@ type AddOptions struct {
 
 // Add makes a key ready, with priority 0. A key that is ready already stays where
 // it is unless its priority is lower; one that is delayed becomes ready now; one
-// that is running or held becomes ready when it is let go. After Drain or Close, Add does nothing and returns
-// ErrClosed.
+// that is running or held becomes ready when it is let go. After Drain or Close, Add
+// does nothing and returns ErrClosed.
 func (q *Queue[K]) Add(key K) error { return q.AddWith(key, AddOptions{}) }
 
 // AddAfter makes a key ready after d; if d is not positive, now, as Add does.
