@@ -15,6 +15,7 @@ import (
 func TestEachDifferenceOfANameIsFound(t *testing.T) {
 	for name, row := range map[string]struct{ theirs, ours, want string }{
 		"nothing":                    {`func X(a, b int) error { return nil }`, `func X(a int, c int) (err error) { return nil }`, ""},
+		"the name of any":            {`func X(any) {}`, `func X(interface{}) {}`, ""},
 		"a name":                     {`func X() {}`, `func Y() {}`, "missing"},
 		"a kind":                     {`func X() {}`, `var X func()`, "*types.Var"},
 		"a parameter":                {`func X(a int) {}`, `func X(a int64) {}`, "func(int64)"},

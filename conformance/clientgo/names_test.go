@@ -168,12 +168,13 @@ func text(t types.Type) string {
 		t = types.NewSignatureType(nil, nil, nil, nameless(f.Params()), nameless(f.Results()), f.Variadic())
 	}
 	places := inPlace()
-	return types.TypeString(t, func(p *types.Package) string {
+	written := types.TypeString(t, func(p *types.Package) string {
 		if instead, ok := places[p.Path()]; ok {
 			return instead
 		}
 		return p.Path()
 	})
+	return strings.ReplaceAll(written, "interface{}", "any") // two ways to write one type
 }
 
 // nameless are parameters or results without their names.
