@@ -19,7 +19,7 @@ BIN := $(CURDIR)/.bin
 
 # LIGHT_MODULES are the nested modules that compile quickly. They are vetted,
 # linted and tested together with the root module.
-LIGHT_MODULES := $(patsubst %/go.mod,%,$(wildcard bench/go.mod fastjson/go.mod examples/*/go.mod))
+LIGHT_MODULES := $(patsubst %/go.mod,%,$(wildcard bench/go.mod fastjson/go.mod contrib/*/go.mod examples/*/go.mod))
 # JUDGES are the nested modules in which something from outside judges us.
 JUDGES := $(patsubst %/go.mod,%,$(wildcard conformance/*/go.mod))
 

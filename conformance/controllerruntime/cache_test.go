@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,9 @@ func runCache(t *testing.T, w *world, opts cache.Options, prepare func(c cache.C
 			return obj, nil
 		}
 	}
-	c, err := cache.New(w.config(t, "cache"), opts)
+	m := ctrl.Options{Cache: opts}
+	use(&m)
+	c, err := cache.New(w.config(t, "cache"), m.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}

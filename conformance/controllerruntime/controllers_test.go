@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
@@ -174,6 +175,8 @@ func newManager(t *testing.T, c *rest.Config, opts ctrl.Options) ctrl.Manager {
 	opts.Metrics = metricsserver.Options{BindAddress: "0"}
 	opts.Controller = config.Controller{SkipNameValidation: new(true), CacheSyncTimeout: time.Hour}
 	opts.Cache.ByObject = map[client.Object]cache.ByObject{&Fleet{}: {Transform: withoutKind}}
+	var admirals, shipyards controller.Options
+	use(&opts, &admirals, &shipyards)
 	m, err := ctrl.NewManager(c, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -187,11 +190,11 @@ func newManager(t *testing.T, c *rest.Config, opts ctrl.Options) ctrl.Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&Fleet{}).Owns(&appsv1.Deployment{}).
+	if err := ctrl.NewControllerManagedBy(m).For(&Fleet{}).Owns(&appsv1.Deployment{}).WithOptions(admirals).
 		Complete(&admiral{m.GetClient(), m.GetEventRecorder("admiral")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).Owns(&corev1.ConfigMap{}).
+	if err := ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).Owns(&corev1.ConfigMap{}).WithOptions(shipyards).
 		Complete(&shipyard{m.GetClient()}); err != nil {
 		t.Fatal(err)
 	}

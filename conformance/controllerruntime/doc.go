@@ -6,6 +6,10 @@
 //
 //	cd conformance/controllerruntime && go test ./...
 //
+// All of it runs twice: on controller-runtime's own informers and queues, which
+// judges the server, and on ours (heliograph.example/contrib/controllerruntime),
+// which judges those. SUBJECT=heliograph, or any other value, runs one of the two.
+//
 // All of it runs with KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true: client-go then
 // reads each streaming list once more by an exact list, and panics when the two
 // differ.

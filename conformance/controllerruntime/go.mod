@@ -6,6 +6,7 @@ require (
 	github.com/go-logr/logr v1.4.3
 	go.uber.org/goleak v1.3.0
 	heliograph.example v0.0.0
+	heliograph.example/contrib/controllerruntime v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -71,3 +72,5 @@ require (
 )
 
 replace heliograph.example => ../../
+
+replace heliograph.example/contrib/controllerruntime => ../../contrib/controllerruntime

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,9 +22,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"heliograph.example/apiserver"
 	"heliograph.example/apiserver/fault"
+	"heliograph.example/contrib/controllerruntime"
 )
 
 // detector is read by client-go when it is loaded, which is before any test
@@ -38,13 +41,41 @@ var logger = funcr.New(func(_, line string) {
 	}
 }, funcr.Options{})
 
-// TestMain starts the program once more with the detector on.
+// subject is read from the environment: with "heliograph", managers and caches run
+// on our informers and queues.
+const subject = "SUBJECT"
+
+// onOurs says that they do.
+var onOurs = os.Getenv(subject) == "heliograph"
+
+// use lets a manager and its controllers run on what is asked for.
+func use(m *ctrl.Options, controllers ...*controller.Options) {
+	if onOurs {
+		controllerruntime.Use(m, controllers...)
+	}
+}
+
+// TestMain starts the program once more with the detector on, and before that with
+// the other subject.
 func TestMain(m *testing.M) {
 	if os.Getenv(detector) == "" {
 		program, err := os.Executable()
-		if err == nil {
-			err = syscall.Exec(program, os.Args, append(os.Environ(), detector+"=true"))
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "start again with %s: %v\n", detector, err)
+			os.Exit(1)
 		}
+		environ := append(os.Environ(), detector+"=true")
+		if os.Getenv(subject) == "" {
+			fmt.Println("on Heliograph's informers and queues:")
+			other := exec.Command(program, os.Args[1:]...)
+			other.Env, other.Stdout, other.Stderr = append(environ, subject+"=heliograph"), os.Stdout, os.Stderr
+			if err := other.Run(); err != nil {
+				fmt.Fprintf(os.Stderr, "on Heliograph's informers and queues: %v\n", err)
+				os.Exit(1)
+			}
+			fmt.Println("on controller-runtime's own:")
+		}
+		err = syscall.Exec(program, os.Args, environ)
 		fmt.Fprintf(os.Stderr, "start again with %s: %v\n", detector, err)
 		os.Exit(1)
 	}
