@@ -71,7 +71,8 @@ func NewGroup(maxLists int) (*Group, error) {
 type member struct {
 	// wanted counts those who wait for it.
 	wanted atomic.Int32
-	// wake has the time at which the pause ends early.
+	// wake has the time at which the pause ends early. It is nil but in a pause that
+	// can end so.
 	wake chan time.Time
 	// The group's lock guards these: woken is set when the last pause was ended
 	// early, and deaf while the present one cannot be.
@@ -234,10 +235,7 @@ func (g *Group) sleep(m *member) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	select {
-	case <-m.wake: // that was for an earlier pause
-	default:
-	}
+	m.wake = make(chan time.Time, 1)
 	m.deaf, m.woken = m.woken, false
 	g.sleepers[m] = struct{}{}
 }
@@ -250,6 +248,7 @@ func (g *Group) rise(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.sleepers, m)
+	m.wake = nil
 }
 
 // slot returns when a member whose own pause is over may try.

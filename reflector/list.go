@@ -76,6 +76,7 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 	source, empty := r.sparing(d), 0
 	for {
 		before := d.len() + d.nameless
+		r.report.Pages++
 		page, err := r.page(ctx, source, opts, func(it *Item[T]) { r.collect(ctx, d, it) })
 		r.report.Objects = d.len()
 		if err != nil && opts.Continue != "" {
@@ -111,7 +112,6 @@ func (r *Reflector[T]) pages(ctx context.Context, d *diff[T]) (version string, e
 // item that each is given is used again for the next.
 func (r *Reflector[T]) page(ctx context.Context, source Source[T], opts metav1.ListOptions, each func(*Item[T])) (Page, error) {
 	r.update(func(s *Status) { s.Pages++ })
-	r.report.Pages++
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var patience watchdog

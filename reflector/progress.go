@@ -70,18 +70,24 @@ func (r *Reflector[T]) traced(ctx context.Context, read func()) (traced context.
 	}}), asked
 }
 
+// report is what is noted of a list while it is read. bytesBefore are the bytes
+// that had come before it.
+type report struct {
+	ListReport
+	bytesBefore uint64
+}
+
 // beginReport begins the report of a list.
 func (r *Reflector[T]) beginReport(streamed bool) {
-	r.report = ListReport{Streamed: streamed, Began: time.Now()}
-	r.bytesBefore = r.progress.bytes.Load()
+	r.report = &report{ListReport{Streamed: streamed, Began: time.Now()}, r.progress.bytes.Load()}
 }
 
 // endReport completes the report. A slow list is told in the log, whether it was
 // read to its end or broke off with err.
 func (r *Reflector[T]) endReport(ctx context.Context, err error) {
-	report := &r.report
+	report := r.report
 	report.Took = time.Since(report.Began)
-	report.Bytes = r.progress.bytes.Load() - r.bytesBefore
+	report.Bytes = r.progress.bytes.Load() - report.bytesBefore
 	if report.Took < slowList || ctx.Err() != nil {
 		return
 	}
@@ -91,5 +97,10 @@ func (r *Reflector[T]) endReport(ctx context.Context, err error) {
 		"version", r.version, "err", err)
 }
 
-// waited adds the time since began to what the list in hand has waited.
-func (r *Reflector[T]) waited(began time.Time) { r.report.Waited += time.Since(began) }
+// waited adds the time since began to what the list in hand has waited. A page that
+// is read beside a watch, as a proof, is of no list.
+func (r *Reflector[T]) waited(began time.Time) {
+	if r.report != nil {
+		r.report.Waited += time.Since(began)
+	}
+}

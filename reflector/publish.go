@@ -123,7 +123,7 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	r.silence.read(r.report.Changes)
 	r.endReport(ctx, nil)
 	r.update(func(s *Status) {
-		s.Version, s.Objects, s.LastList, s.Mixed = r.version, d.len(), r.report, false
+		s.Version, s.Objects, s.LastList, s.Mixed = r.version, d.len(), r.report.ListReport, false
 		s.Stale += uint64(d.stale)
 		s.Unaccounted = uint64(d.nameless)
 	})

@@ -16,11 +16,10 @@ import (
 // All methods may be called by several goroutines; only one of Run and
 // ListAndWatch runs at a time.
 type Reflector[T any] struct {
-	source      Source[T]
-	cut         *cut[T] // what the source has not cut, nil if nothing
-	sink        Sink[T]
-	opts        Options[T]
-	unversioned bool
+	source Source[T]
+	cut    *cut[T] // what the source has not cut, nil if nothing
+	sink   Sink[T]
+	opts   Options[T]
 
 	// The goroutine in Run or ListAndWatch owns these.
 	backoff *backoff
@@ -38,9 +37,8 @@ type Reflector[T any] struct {
 	deltas []deltafifo.Delta[T]
 	// mustList is set while no watch can bridge the way from version, why says
 	// why that is so, and doubt is set after a state older than version.
-	mustList bool
-	why      string
-	doubt    bool
+	mustList, doubt bool
+	why             string
 	// stateAt is when the last complete state was pushed.
 	stateAt time.Time
 	// restarts counts how often the list in hand expired under way, ahead how
@@ -51,14 +49,13 @@ type Reflector[T any] struct {
 	// brought anything.
 	expired int
 	silence silence
-	// published is set once a state was published, and namespaced once one had an
-	// object in a namespace.
-	published, namespaced bool
+	// published is set once a state was published, namespaced once one had an
+	// object in a namespace, and opened if the last request was a watch that was
+	// opened. unversioned says that the versions of the source mean nothing.
+	published, namespaced, opened, unversioned bool
 
-	// report is that of the list in hand, and bytesBefore the bytes that had
-	// come before it.
-	report      ListReport
-	bytesBefore uint64
+	// report is that of the list in hand, nil while a watch goes on.
+	report *report
 
 	// absence is how the resource is not served, earliest when a nudge may end
 	// the pause, and nudged holds at most one.
@@ -66,10 +63,8 @@ type Reflector[T any] struct {
 	earliest time.Time
 	nudged   chan struct{}
 
-	// member is its place in its group, and opened is set if the last request
-	// was a watch that was opened.
+	// member is its place in its group.
 	member member
-	opened bool
 
 	// pushing is held while events and mended objects are pushed; following
 	// says that the latter may be.
@@ -111,7 +106,6 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 		return nil, fmt.Errorf("%s: %w", opts.Name, err)
 	}
 	r := &Reflector[T]{source: source, cut: cut, sink: sink, opts: opts, backoff: pacer, mustList: true, why: "no state yet", nudged: make(chan struct{}, 1)}
-	r.member.wake = make(chan time.Time, 1)
 	_, r.broken.can = source.(Getter[T])
 	if r.ladder.shared = opts.Ladder; opts.Ladder == nil {
 		r.ladder.shared = &Ladder{}

@@ -21,7 +21,7 @@ const maxAhead = 3
 // goes on, or with a new one from the last version. goesOn is false if that failed.
 func (r *Reflector[T]) watch(ctx context.Context) (next transition, goesOn bool) {
 	l := r.live
-	r.live, r.opened = nil, false
+	r.live, r.opened, r.report = nil, false, nil
 	if l == nil {
 		var err error
 		r.update(func(s *Status) { s.Watches++ })
