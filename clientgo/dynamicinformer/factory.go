@@ -63,8 +63,7 @@ func (f *factory) StartWithContext(ctx context.Context) { f.informers.Start(ctx)
 // WaitForCacheSync waits until all informers that were started are synced, or until
 // stopCh is closed, and says which are.
 func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
-	synced, _ := f.informers.Wait(wait.ContextForChannel(stopCh)) // the result has no place for a reason
-	return synced
+	return f.informers.Poll(stopCh)
 }
 
 // Shutdown lets nothing be started any more, and waits until all informers have ended,

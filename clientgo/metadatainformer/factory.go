@@ -93,8 +93,7 @@ func (f *metadataSharedInformerFactory) StartWithContext(ctx context.Context) {
 // WaitForCacheSync waits until all informers that were started are synced, or until
 // stopCh is closed, and says which are.
 func (f *metadataSharedInformerFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
-	synced, _ := f.informers.Wait(wait.ContextForChannel(stopCh)) // the result has no place for a reason
-	return synced
+	return f.informers.Poll(stopCh)
 }
 
 // Shutdown lets nothing be started any more, and waits until all informers have ended,

@@ -5,6 +5,9 @@ import "time"
 // table has the packages of client-go that ours take the place of.
 var table = []upstream{
 	workqueue,
+	watch,
+	dynamicinformer,
+	metadatainformer,
 }
 
 // upstream says how the tests of one package of client-go are run.

@@ -72,15 +72,9 @@ func (g *Group[K]) Shutdown() {
 // says which are. If one is not, the error wraps the cause of ctx and says of each what
 // it was doing.
 func (g *Group[K]) Wait(ctx context.Context) (synced map[K]bool, err error) {
-	g.mu.Lock()
-	waited := make(map[K]toolscache.SharedIndexInformer, len(g.started))
-	for key := range g.started {
-		waited[key] = g.members[key]
-	}
-	g.mu.Unlock()
-	synced = make(map[K]bool, len(waited))
+	synced = make(map[K]bool)
 	var reasons []error
-	for key, informer := range waited {
+	for key, informer := range g.begun() {
 		select {
 		case <-informer.HasSyncedChecker().Done():
 		case <-ctx.Done():
@@ -93,6 +87,28 @@ func (g *Group[K]) Wait(ctx context.Context) (synced map[K]bool, err error) {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), errors.Join(reasons...))
 	}
 	return synced, err
+}
+
+// Poll waits as Wait does, but looks only now and then, as the factories of client-go
+// do whose wait takes no context. Tests with fakes live on that: a fake tells of no
+// change that comes after the list and before the watch.
+func (g *Group[K]) Poll(stop <-chan struct{}) (synced map[K]bool) {
+	synced = make(map[K]bool)
+	for key, informer := range g.begun() {
+		synced[key] = toolscache.WaitForCacheSync(stop, informer.HasSynced)
+	}
+	return synced
+}
+
+// begun has the informers that were started.
+func (g *Group[K]) begun() map[K]toolscache.SharedIndexInformer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make(map[K]toolscache.SharedIndexInformer, len(g.started))
+	for key := range g.started {
+		all[key] = g.members[key]
+	}
+	return all
 }
 
 // reason says why an informer is not synced. ctx has ended.
