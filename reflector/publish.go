@@ -113,8 +113,9 @@ func (r *Reflector[T]) publish(ctx context.Context, d *diff[T], version string) 
 	}
 	r.version, r.mixed, r.mustList, r.doubt, r.published = version, "", false, false, true
 	if !hasVersion(version) {
-		// No watch from here can tell what was deleted meanwhile.
-		r.version, r.mustList, r.why = "", true, "there is no version to resume from"
+		// No watch from here can tell what was deleted meanwhile. It is asked for as
+		// the server has said: some fakes know "0", and not the empty version.
+		r.mustList, r.why = true, "there is no version to resume from"
 	}
 	r.order = r.newOrder()
 	r.order.streamed = r.report.Streamed

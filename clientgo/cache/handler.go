@@ -34,7 +34,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEv
 // The resync period is kept to, whatever other handlers ask for: at least a second,
 // and none if the informer was made without resyncs.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
-	if isNil(handler) {
+	if funcs, ok := handler.(*ResourceEventHandlerFuncs); handler == nil || ok && funcs == nil {
 		return nil, fmt.Errorf("informer %s: handler was not added because it is nil", s.native.Name())
 	}
 	s.mu.Lock()

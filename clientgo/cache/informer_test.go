@@ -177,6 +177,18 @@ func TestARemovedHandlerIsToldNoMoreAndCanBeWaitedFor(t *testing.T) {
 	})
 }
 
+func TestAnEmptyFakeIsFollowedFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := sourceOf(t)
+		informer := NewSharedInformer(source, &corev1.ConfigMap{}, 0)
+		r := &recorder{}
+		add(t, informer, r)
+		run(t, informer)
+		source.Add(configMap("a"))
+		r.expect(t, "of the first object", "add a0 false")
+	})
+}
+
 func TestAStoppedInformerTakesNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := NewSharedIndexInformer(sourceOf(t), &corev1.ConfigMap{}, 0, nil)
