@@ -1,3 +1,5 @@
+//lint:file-ignore U1000 What is here is used by tests that are not.
+
 package cache
 
 // What upstream's tests ask of an informer beside its interface.
