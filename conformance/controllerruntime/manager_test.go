@@ -295,8 +295,15 @@ func TestAQuietDayCostsNoListsAndNoWrites(t *testing.T) {
 		}
 		w.DropWatches(configMapResource)
 		settle()
-		if n := w.count("manager", did("stream", configMapResource)); n != 1 {
-			t.Errorf("the list was read %d times, want 1", n)
+		most := 1
+		if onOurs {
+			// The server sends no bookmark where nothing has changed. Our reader makes
+			// sure once in very many watches that bring nothing at all: those of a
+			// server that has lost its history look like that.
+			most = 2
+		}
+		if n := w.count("manager", did("stream", configMapResource)); n < 1 || n > most {
+			t.Errorf("the list was read %d times, want 1, or %d at most", n, most)
 		}
 	})
 }
