@@ -124,8 +124,12 @@ func TestUntilWithSyncSaysWhyItIsNotSynced(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		lw := &cache.ListWatch{
-			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no route to host") },
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, errors.New("no route to host") },
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return nil, errors.New("no route to host")
+			},
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				return nil, errors.New("no route to host")
+			},
 		}
 		_, err := UntilWithSync(ctx, lw, &corev1.Pod{}, func(cache.Store) (bool, error) { return true, nil })
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no route to host") {

@@ -64,6 +64,11 @@ func event(t watch.EventType, name, version string) watch.Event {
 	return watch.Event{Type: t, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}}
 }
 
+// gone is what servers sent before they had a reason of its own.
+func gone() *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonGone}}
+}
+
 func failure(status metav1.Status) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &status}
 }
@@ -115,8 +120,8 @@ func TestARetryWatcherEndsWithAnErrorWhereItCannotGoOn(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for name, answer := range map[string]func(metav1.ListOptions) (watch.Interface, error){
 		"the request is answered by 410":             refuses(apierrors.NewResourceExpired("too old")),
-		"the request is answered by 410, wrapped":    refuses(errors.Join(errors.New("pods"), apierrors.NewGone("gone"))),
-		"the watch sends 410":                        sends(failure(apierrors.NewGone("gone").ErrStatus)),
+		"the request is answered by 410, wrapped":    refuses(errors.Join(errors.New("pods"), gone())),
+		"the watch sends 410":                        sends(failure(gone().ErrStatus)),
 		"the request is denied":                      refuses(apierrors.NewForbidden(resource, "", errors.New("no"))),
 		"the request is not authenticated":           refuses(apierrors.NewUnauthorized("who")),
 		"an object has no version":                   sends(event(watch.Added, "a", "")),
@@ -220,7 +225,9 @@ func TestStopEndsARetryWatcherWhateverItWaitsFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stuck = make(chan struct{})
 				defer func() { close(stuck) }()
-				w, err := NewRetryWatcher("3", &cache.ListWatch{WatchFunc: answer})
+				w, err := NewRetryWatcher("3", &cache.ListWatch{WatchFuncWithContext: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+					return answer(opts) // it heeds no context
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}
