@@ -343,6 +343,9 @@ type sink[T any] struct{ informer *Informer[T] }
 
 func (s sink[T]) Push(deltas []deltafifo.Delta[T]) error { return s.informer.loop.Load().push(deltas) }
 
+// Held shows the store to a source that decodes new states of objects by old ones.
+func (s sink[T]) Held(key types.NamespacedName) (T, bool) { return s.informer.store.Get(key) }
+
 func (s sink[T]) Known(ctx context.Context) (reflector.Known, error) {
 	if err := s.informer.loop.Load().queue.Settled(ctx); err != nil {
 		return nil, err

@@ -21,6 +21,9 @@ type decode[T any] func(raw []byte) (T, error)
 type decoders[T any] struct {
 	object         reflect.Type
 	protobuf, json decode[T]
+	// against decodes protobuf by an older state of the object, which it may have
+	// parts in common with; nil where objects are private.
+	against func(raw []byte, old T) (T, error)
 	// shared is behind the one of them that shares what is equal; nil if there
 	// is no such one.
 	shared *sharedDecoder[T]
@@ -50,6 +53,9 @@ func newDecodersOf[T any](object reflect.Type, shape Shape, typed unmarshal) (de
 	if object.Implements(reflect.TypeFor[message]()) {
 		d.shared, err = newBuiltInDecoder[T](object, shape)
 		d.protobuf = d.shared.or(stockDecoder[T](object.Elem()), cut)
+		if !shape.Unshared {
+			d.against = d.shared.against(d.protobuf)
+		}
 	}
 	return d, err
 }

@@ -101,6 +101,11 @@ func New[T any](source Source[T], sink Sink[T], opts Options[T]) (*Reflector[T],
 	if err != nil {
 		return nil, err
 	}
+	if holder, ok := sink.(Holder[T]); ok {
+		if follower, ok := source.(Follower[T]); ok {
+			source = follower.Following(holder.Held)
+		}
+	}
 	pacer, err := newBackoff(opts.Backoff)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opts.Name, err)

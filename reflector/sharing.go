@@ -37,6 +37,8 @@ type sharedDecoder[T any] struct {
 // goroutine at a time.
 type decoder[T any] interface {
 	decode(raw []byte) (T, error)
+	// decodeAgainst decodes an object that may have parts of old.
+	decodeAgainst(raw []byte, old T) (T, error)
 	Sweep()
 	stats() sharing.Stats
 }
@@ -46,6 +48,14 @@ type builtInDecoder[T any] struct{ *protobuf.Decoder }
 
 func (d builtInDecoder[T]) decode(raw []byte) (obj T, err error) {
 	decoded, err := d.Decode(raw)
+	if err != nil {
+		return obj, err
+	}
+	return decoded.(T), nil
+}
+
+func (d builtInDecoder[T]) decodeAgainst(raw []byte, old T) (obj T, err error) {
+	decoded, err := d.DecodeAgainst(raw, old)
 	if err != nil {
 		return obj, err
 	}
@@ -89,6 +99,10 @@ func (d mapDecoder[T]) decode(raw []byte) (obj T, err error) {
 	return any(&unstructured.Unstructured{Object: object}).(T), err
 }
 
+// decodeAgainst makes no use of the old object: it would have to be gone through map
+// by map.
+func (d mapDecoder[T]) decodeAgainst(raw []byte, _ T) (T, error) { return d.decode(raw) }
+
 func (d mapDecoder[T]) stats() sharing.Stats { return d.Stats() }
 
 // newMapDecoder returns a decoder of unstructured objects of a shape.
@@ -130,6 +144,18 @@ func (d *sharedDecoder[T]) decode(raw []byte) (obj T, supported bool, err error)
 	return obj, true, err
 }
 
+// decodeAgainst decodes raw, of which an older state is known. It returns false if the
+// type has no decoder.
+func (d *sharedDecoder[T]) decodeAgainst(raw []byte, old T) (obj T, supported bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.open(); err != nil || d.unsupported {
+		return obj, err != nil, err
+	}
+	obj, err = d.decoder.decodeAgainst(raw, old)
+	return obj, true, err
+}
+
 // always decodes what is known to have a decoder.
 func (d *sharedDecoder[T]) always(raw []byte) (T, error) {
 	obj, _, err := d.decode(raw)
@@ -162,6 +188,16 @@ func (d *sharedDecoder[T]) stats() SharingStats {
 	}
 	s := d.decoder.stats()
 	return SharingStats{Lookups: s.StringLookups + s.PartLookups, Hits: s.StringHits + s.PartHits, Bytes: s.Bytes}
+}
+
+// against is or for an object of which an older state is known.
+func (d *sharedDecoder[T]) against(other decode[T]) func(raw []byte, old T) (T, error) {
+	return func(raw []byte, old T) (T, error) {
+		if obj, supported, err := d.decodeAgainst(raw, old); supported {
+			return obj, err
+		}
+		return other(raw)
+	}
 }
 
 // or decodes what has no decoder with another, and cuts it.

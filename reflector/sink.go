@@ -34,3 +34,11 @@ type Known interface {
 	// Len is the number of keys.
 	Len() int
 }
+
+// Holder is implemented by a [Sink] that gives its objects to a [Follower].
+type Holder[T any] interface {
+	// Held returns what the sink has under a key. It may be late: what was pushed
+	// need not be there yet. The reading goroutine calls it for each event, so it
+	// must be quick and wait for nobody.
+	Held(key types.NamespacedName) (T, bool)
+}

@@ -99,6 +99,16 @@ type Skipper[T any] interface {
 	Skipping(held func(types.NamespacedName) (types.UID, string, bool)) Source[T]
 }
 
+// Follower is implemented by a Source that decodes a new state of an object by an
+// older one, and so need not make again what both have. Objects are read-only where
+// they have parts in common, so it does that only for a shape that shares.
+type Follower[T any] interface {
+	// Following returns a source that asks held for an older state of each object
+	// that a watch brings. Any state will do, and none. The goroutine that calls
+	// Next calls held.
+	Following(held func(types.NamespacedName) (T, bool)) Source[T]
+}
+
 // Unversioned is implemented by a Source whose objects carry resource versions
 // that mean nothing, as the objects in client-go's fakes do: a test may write the
 // same one into every state of an object. The reflector then neither orders

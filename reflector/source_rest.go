@@ -154,6 +154,7 @@ type restSource[T Object] struct {
 	codec *codec[T]
 	fake  bool
 	skip  *skip // nil if everything is decoded
+	held  func(types.NamespacedName) (T, bool)
 }
 
 // Streamless reports true where client-go's feature gate WatchListClient is off,
@@ -185,6 +186,13 @@ func (s *restSource[T]) Skipping(held func(types.NamespacedName) (types.UID, str
 	skipping := *s
 	skipping.skip = &skip{held: held}
 	return &skipping
+}
+
+// Following returns a source that decodes what a watch brings by what held has.
+func (s *restSource[T]) Following(held func(types.NamespacedName) (T, bool)) Source[T] {
+	following := *s
+	following.held = held
+	return &following
 }
 
 // List reads one page.

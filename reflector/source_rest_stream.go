@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"heliograph.example/deltafifo"
@@ -138,11 +139,26 @@ func (s *restStream[T]) item(frame *wire.Frame, event deltafifo.Type) Item[T] {
 			return it
 		}
 	}
-	it := s.source.item(s.frames.Encoding(), s.decode, frame.Item, stage, refusal)
+	it := s.source.item(s.frames.Encoding(), s.decoderOf(frame, event), frame.Item, stage, refusal)
 	if it.Err == nil && !codec.keepsKind {
 		it.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 	return it
+}
+
+// decoderOf returns what decodes the object of a frame: by the state that is held, if
+// there is one.
+func (s *restStream[T]) decoderOf(frame *wire.Frame, event deltafifo.Type) decode[T] {
+	against := s.source.codec.decoders.against
+	if s.source.held == nil || against == nil || event == deltafifo.Added || frame.Item.Err != nil || s.frames.Encoding() != wire.Protobuf {
+		return s.decode
+	}
+	id := wire.Identify(wire.Protobuf, frame.Item.Raw)
+	old, ok := s.source.held(types.NamespacedName{Namespace: string(id.Namespace), Name: string(id.Name)})
+	if !ok {
+		return s.decode
+	}
+	return func(raw []byte) (T, error) { return against(raw, old) }
 }
 
 // refused turns an error event into an error.

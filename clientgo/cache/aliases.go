@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what client-go has deprecated is part of what it has
+
 package cache
 
 import "k8s.io/client-go/tools/cache"

@@ -64,6 +64,8 @@ type Decoder struct {
 	tables     sharing.Tables[struct{}, part]
 	recent     *[recentStrings]string
 	lists      []reflect.Value // an empty variable for each field with messages
+	scratch    []reflect.Value // for each of these, a zeroed slice to decode into; see against.go
+	spares     []unsafe.Pointer
 	quantities []quantityEntry
 	times      []*metav1.Time
 	int32s     []*int32
@@ -72,10 +74,11 @@ type Decoder struct {
 	trials     []sharing.Trial
 
 	// State of the object that is being decoded.
-	sharing bool // values may come from and go to the tables
-	fragile bool // the value is one that reading it writes to
-	spent   int  // bytes allocated, about
-	most    int  // bytes that may be
+	old     unsafe.Pointer // an object that it may be much like, or nil
+	sharing bool           // values may come from and go to the tables
+	fragile bool           // the value is one that reading it writes to
+	spent   int            // bytes allocated, about
+	most    int            // bytes that may be
 
 	stats Stats
 }
@@ -124,6 +127,7 @@ func (d *Decoder) Decode(raw []byte) (any, error) {
 	if err == inPieces {
 		// The later piece would be merged into a value that others hold.
 		d.stats.InPieces++
+		d.old = nil
 		o = reflect.New(d.plan.typ)
 		d.sharing = false
 		err = d.object(o.UnsafePointer(), raw)
@@ -140,7 +144,7 @@ func (d *Decoder) Decode(raw []byte) (any, error) {
 
 func (d *Decoder) object(p unsafe.Pointer, raw []byte) *Error {
 	d.fragile, d.spent, d.most = false, 0, expansion*len(raw)+slack
-	return d.message(d.plan.root, p, raw, 0)
+	return d.message(d.plan.root, p, d.old, raw, 0)
 }
 
 // Stats may be called where Decode may.
@@ -160,6 +164,7 @@ func (d *Decoder) hash(b []byte) uint64 { return maphash.Bytes(d.seed, b) }
 func (d *Decoder) Sweep() {
 	if d.sweep(); d.tables.Empty() {
 		d.trials, d.lists, d.quantities, d.times = nil, nil, nil, nil
+		d.scratch, d.spares = nil, nil
 	}
 }
 

@@ -52,6 +52,10 @@
 // keep a result or add in place, is not shared. Fields whose values never
 // repeat are noticed and left alone.
 //
+// Most of a new state of an object is that of the state before, and often of no other
+// object. [Decoder.DecodeAgainst] takes from an older state what is the same, and
+// makes the rest.
+//
 // The tables grow with what is decoded, up to [Options.TableBytes], and forget
 // what has not come again within some ten thousand objects. With
 // [Options.Unshared] objects have nothing in common but strings, and belong to

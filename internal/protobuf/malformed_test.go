@@ -187,6 +187,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint16(i), encode(f, newFiller(uint64(i)).object(typ)))
 	}
 	decoders := map[reflect.Type][]*Decoder{}
+	last := map[*Decoder]any{}
 	f.Fuzz(func(t *testing.T, kind uint16, b []byte) {
 		typ := types[int(kind)%len(types)]
 		if decoders[typ] == nil {
@@ -196,6 +197,10 @@ func FuzzDecode(f *testing.F) {
 			for _, d := range decoders[typ] {
 				if ok, stock, ours := agree(t, d, typ, b); !ok && !stricter(ours) {
 					t.Errorf("%v of %x: stock %v, ours %v", typ, b, stock, ours)
+				}
+				if got, err := d.DecodeAgainst(b, last[d]); err == nil {
+					sameAs(t, "by another object", unmarshal(t, typ, b), got.(stock))
+					last[d] = got
 				}
 			}
 		}

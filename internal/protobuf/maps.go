@@ -103,7 +103,7 @@ func (d *Decoder) anyMap(f *field, p unsafe.Pointer, b []byte, tagLen, n, depth 
 		value.Elem().SetZero()
 		if f.msg == nil {
 			value.Elem().SetString(d.string(f.id+1, v))
-		} else if err := d.message(f.msg, value.UnsafePointer(), v, depth+1); err != nil {
+		} else if err := d.message(f.msg, value.UnsafePointer(), nil, v, depth+1); err != nil {
 			return err
 		}
 		m.SetMapIndex(key, value.Elem())

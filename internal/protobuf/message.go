@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// message decodes b into the value of m's type at base.
+// message decodes b into the value of m's type at base. old is another value of the
+// type, whose parts are taken where they are the same, or nil; it is never written to.
 //
 // Pointers are stored through variables of pointer, string or slice type only,
 // so that the compiler emits write barriers, and no pointer is formed past the
 // end of what was allocated.
-func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) *Error {
+func (d *Decoder) message(m *message, base, old unsafe.Pointer, b []byte, depth int) *Error {
 	if m.special != nil {
 		return m.special(d, base, b)
 	}
@@ -40,6 +41,10 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 			continue
 		}
 		f := &m.fields[number]
+		like := old
+		if old != nil {
+			like = unsafe.Add(old, f.offset)
+		}
 		var err *Error
 		switch {
 		case tag&7 == wireBytes && f.wire == wireBytes:
@@ -54,15 +59,19 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 			}
 			if f.op >= opStrings {
 				end, n := run(b, start, i, to)
-				if err = d.run(f, unsafe.Add(base, f.offset), b[start:end], i-start, n, depth); err != nil {
+				if err = d.run(f, unsafe.Add(base, f.offset), like, b[start:end], i-start, n, depth); err != nil {
 					return err.within(f.name, start)
 				}
 				i = end
 				continue
 			}
 			if f.op == opString { // most fields are
-				*(*string)(unsafe.Add(base, f.offset)) = d.string(f.id, b[from:to])
-			} else if err = d.bytes(f, unsafe.Add(base, f.offset), b[from:to], depth); err != nil {
+				if s := (*string)(like); s != nil && *s == string(b[from:to]) {
+					*(*string)(unsafe.Add(base, f.offset)) = *s
+				} else {
+					*(*string)(unsafe.Add(base, f.offset)) = d.string(f.id, b[from:to])
+				}
+			} else if err = d.bytes(f, unsafe.Add(base, f.offset), like, b[from:to], depth); err != nil {
 				return err.within(f.name, from)
 			}
 			i = to
@@ -75,7 +84,7 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 			if f.op >= opBools {
 				i, err = d.repeated(f, unsafe.Add(base, f.offset), b, i, tag, u)
 			} else {
-				d.number(f, unsafe.Add(base, f.offset), u)
+				d.number(f, unsafe.Add(base, f.offset), like, u)
 			}
 			if err != nil {
 				return err.within(f.name, 0)
@@ -98,52 +107,60 @@ func (d *Decoder) message(m *message, base unsafe.Pointer, b []byte, depth int) 
 
 // bytes decodes a length-delimited value, other than a string, into the
 // variable at p.
-func (d *Decoder) bytes(f *field, p unsafe.Pointer, v []byte, depth int) *Error {
+func (d *Decoder) bytes(f *field, p, old unsafe.Pointer, v []byte, depth int) *Error {
 	switch f.op {
 	case opMessage:
-		return d.message(f.msg, p, v, depth+1)
+		return d.message(f.msg, p, old, v, depth+1)
 	case opBytes:
 		*(*[]byte)(p) = d.clone(v)
 	case opTimePointer:
-		return d.timePointer((**metav1.Time)(p), v)
+		return d.timePointer((**metav1.Time)(p), (**metav1.Time)(old), v)
 	case opMessagePointer, opStringPointer:
-		return d.pointer(f, p, v, depth)
+		return d.pointer(f, p, old, v, depth)
 	}
 	return nil
 }
 
 // pointer decodes into what the pointer at p points to. A string is replaced
 // if it comes again, a message is merged.
-func (d *Decoder) pointer(f *field, p unsafe.Pointer, v []byte, depth int) *Error {
+func (d *Decoder) pointer(f *field, p, old unsafe.Pointer, v []byte, depth int) *Error {
 	pp := (*unsafe.Pointer)(p)
-	share := d.sharing && f.kind != 0
-	var l lookup
-	if share {
-		if *pp != nil && f.op == opMessagePointer {
-			return inPieces
-		}
-		var found *part
-		if found, l = d.find(f, v); found != nil {
-			*pp = found.value
-			return nil
-		}
+	if !d.sharing || f.kind == 0 {
+		return d.pointee(f, pp, nil, v, depth)
 	}
+	if *pp != nil && f.op == opMessagePointer {
+		return inPieces
+	}
+	found, l := d.find(f, v)
+	if found != nil {
+		*pp = found.value
+		return nil
+	}
+	var err *Error
+	if old != nil && *(*unsafe.Pointer)(old) != nil {
+		err = d.pointeeLike(f, pp, *(*unsafe.Pointer)(old), v, depth)
+	} else {
+		err = d.pointee(f, pp, nil, v, depth)
+	}
+	if err != nil {
+		return err
+	}
+	d.keep(l, f, v, *pp, 0)
+	return nil
+}
+
+// pointee decodes what the pointer pp points to, and makes it first if need be.
+func (d *Decoder) pointee(f *field, pp *unsafe.Pointer, old unsafe.Pointer, v []byte, depth int) *Error {
 	if f.op == opStringPointer {
 		*pp = unsafe.Pointer(own(d.string(f.id+1, v)))
 		d.spent += int(f.size)
-	} else {
-		if *pp == nil {
-			*pp = reflect.New(f.elem).UnsafePointer()
-			d.spent += int(f.size)
-		}
-		if err := d.message(f.msg, *pp, v, depth+1); err != nil {
-			return err
-		}
+		return nil
 	}
-	if share {
-		d.keep(l, f, v, *pp, 0)
+	if *pp == nil {
+		*pp = reflect.New(f.elem).UnsafePointer()
+		d.spent += int(f.size)
 	}
-	return nil
+	return d.message(f.msg, *pp, old, v, depth+1)
 }
 
 // clone copies v. The copy of nothing is empty, not nil.
@@ -155,7 +172,7 @@ func (d *Decoder) clone(v []byte) []byte {
 }
 
 // number stores a varint in the variable at p.
-func (d *Decoder) number(f *field, p unsafe.Pointer, u uint64) {
+func (d *Decoder) number(f *field, p, old unsafe.Pointer, u uint64) {
 	switch f.op {
 	case opBool:
 		*(*bool)(p) = u != 0
@@ -166,8 +183,16 @@ func (d *Decoder) number(f *field, p unsafe.Pointer, u uint64) {
 	case opBoolPointer:
 		*(**bool)(p) = d.boolPointer(u != 0)
 	case opInt32Pointer:
+		if like := (**int32)(old); like != nil && *like != nil && **like == int32(u) {
+			*(**int32)(p) = *like
+			return
+		}
 		*(**int32)(p) = d.int32Pointer(int32(u))
 	case opInt64Pointer:
+		if like := (**int64)(old); like != nil && *like != nil && **like == int64(u) {
+			*(**int64)(p) = *like
+			return
+		}
 		*(**int64)(p) = d.int64Pointer(int64(u))
 	}
 }
@@ -178,7 +203,7 @@ const sharedNumbers = 64
 
 // timePointer decodes a time. Some are in an object more than once: when it was
 // created, started, and written to by whom.
-func (d *Decoder) timePointer(p **metav1.Time, v []byte) *Error {
+func (d *Decoder) timePointer(p, old **metav1.Time, v []byte) *Error {
 	s, _, err := timestamp(v)
 	if err != nil {
 		return err
@@ -187,6 +212,10 @@ func (d *Decoder) timePointer(p **metav1.Time, v []byte) *Error {
 	if !d.sharing {
 		d.spent += int(unsafe.Sizeof(t))
 		*p = own(t)
+		return nil
+	}
+	if old != nil && *old != nil && **old == t {
+		*p = *old
 		return nil
 	}
 	if d.times == nil {

@@ -7,8 +7,9 @@ import (
 )
 
 // run decodes the n values of a list or map that follow each other in b, each
-// after a tag of tagLen bytes, into the variable at p.
-func (d *Decoder) run(f *field, p unsafe.Pointer, b []byte, tagLen, n, depth int) *Error {
+// after a tag of tagLen bytes, into the variable at p. old is another such variable,
+// or nil: what it has is taken if it is the same.
+func (d *Decoder) run(f *field, p, old unsafe.Pointer, b []byte, tagLen, n, depth int) *Error {
 	if !d.sharing || f.kind == 0 {
 		return d.elements(f, p, b, tagLen, n, depth)
 	}
@@ -20,6 +21,11 @@ func (d *Decoder) run(f *field, p unsafe.Pointer, b []byte, tagLen, n, depth int
 		found, l := d.find(f, b)
 		if found != nil {
 			*mp = found.value
+			return nil
+		}
+		if old != nil && d.sameMap(f, old, b, tagLen, n) {
+			*mp = *(*unsafe.Pointer)(old)
+			d.keep(l, f, b, *mp, 0)
 			return nil
 		}
 		if err := d.elements(f, p, b, tagLen, n, depth); err != nil {
@@ -38,7 +44,7 @@ func (d *Decoder) run(f *field, p unsafe.Pointer, b []byte, tagLen, n, depth int
 		*s = unsafe.Slice((*struct{})(found.value), int(found.count))
 		return nil
 	}
-	if err := d.elements(f, p, b, tagLen, n, depth); err != nil {
+	if err := d.elementsLike(f, p, old, b, tagLen, n, depth); err != nil {
 		return err
 	}
 	d.keep(l, f, b, unsafe.Pointer(unsafe.SliceData(*s)), n)
@@ -91,7 +97,7 @@ func (d *Decoder) messageElements(f *field, p unsafe.Pointer, b []byte, tagLen, 
 	first := unsafe.Pointer(unsafe.SliceData(*all))
 	for i := 0; i < len(b); k++ {
 		from, to := chunk(b, i+tagLen)
-		if err := d.message(f.msg, unsafe.Add(first, uintptr(k)*f.size), b[from:to], depth+1); err != nil {
+		if err := d.message(f.msg, unsafe.Add(first, uintptr(k)*f.size), nil, b[from:to], depth+1); err != nil {
 			return err.within("["+strconv.Itoa(k)+"]", from)
 		}
 		i = to
