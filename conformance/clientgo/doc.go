@@ -22,6 +22,9 @@
 // way, and the same edited tests must pass. So what fails on ours is no fault of
 // the edits.
 //
+// A package in which some tests are known to fail on ours is marked as unfinished in
+// the table. Its names are compared; its tests are run with -unfinished.
+//
 // # A further package
 //
 // Add an entry to the table:

@@ -153,7 +153,7 @@ func dropUnusedImports(text string) (string, error) {
 }
 
 // version is the last element of the path of a module's later major versions.
-var version = regexp.MustCompile(`^v[0-9]+$`)
+var version = regexp.MustCompile(`^v([2-9]|[1-9][0-9]+)$`)
 
 // importName is the name of an imported package, which is taken to be that of its
 // folder.
