@@ -63,8 +63,8 @@ func makeSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, opt
 // failing is a [ListerWatcher] that cannot do either.
 func failing(err error) ListerWatcher {
 	return &ListWatch{
-		ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, err },
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, err },
+		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
 	}
 }
 
