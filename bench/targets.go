@@ -111,8 +111,8 @@ const pages = "a good third of the CPU is the kernel's: a page of memory that a 
 // to. They are printed where that is so.
 var reasons = map[string]string{
 	"idle: bytes of an informer and a handler": "a quarter is the stack of the reader, which waits for the server. The rest are the open watch with its contexts, timers and buffer (3 KB), the reader and its status (2 KB), the handler (1 KB), the empty store (1 KB), the queue and the informer.",
-	"watch, protobuf over HTTP, 1 handler: CPU per event": "an event costs what an object of a list costs, for it carries the whole Pod of 4 KB: decoding is " +
-		"a good third of it, collecting garbage a quarter, and reading the socket, a frame or less at a time, a tenth.",
+	"watch, protobuf over HTTP, 1 handler: CPU per event": "a third is reading the socket, which net/http does 4 KB at a time, the same on both sides; a third is going through the whole Pod of 4 KB, " +
+		"which an event carries, to find what has changed; the rest waking up, the collector, and the way to the handler.",
 	"initial sync, protobuf, streaming list: CPU":                      pages,
 	"initial sync, protobuf, list, each as it does by default: CPU":    pages,
 	"queue: Add, Get, Done, 4 goroutines":                              contended,
