@@ -6,6 +6,10 @@ var watch = upstream{
 	Path:    "tools/watch",
 	Ours:    "clientgo/watch",
 	Timeout: 2 * time.Minute,
+	// Of the 11 that are run, these fail now and then or in a part:
+	// TestNewInformerWatcher misses what is written to a fake between its list and
+	// its watch, and TestUntilWithSync gets an error that says more.
+	Unfinished: true,
 	Edits: map[string][]edit{
 		// 410 of a request ends ours for good (watch-gone): the case that gets over it
 		// gets over another error instead.
