@@ -103,15 +103,15 @@ const contended = "two processors share the one lock of a queue, as in client-go
 	"depends on how often they meet at it. One goroutine at a time waits for the lock, so it costs little more with many workers than with one. GetBatch takes it once for many keys."
 
 // pages explains what the CPU of an initial sync consists of.
-const pages = "a good third of the CPU is the kernel's: a page of memory that a process touches for the first time cost 12 µs on the virtual machine of these figures " +
+const pages = "much of the CPU is the kernel's, for pages of memory that the process touches for the first time: one cost 12 µs on the virtual machine where this was looked into " +
 	"(77,000 pages of 300 MB, touched one after the other: 0.92 s), on both sides, so the ratio follows that of the peaks of memory. What is kept of a Pod is nearly all that is allocated for it: " +
-	"its own struct and the slices of containers, volumes, conditions and statuses, which differ from Pod to Pod. A third is the collector's, which marks the growing heap some seven times, and the last third decoding."
+	"its own struct and the slices of containers, volumes, conditions and statuses, which differ from Pod to Pod. The rest is the collector, which marks the heap again and again while it grows, and decoding."
 
 // reasons explain rows in which Heliograph loses or does not reach what it has
 // to. They are printed where that is so.
 var reasons = map[string]string{
 	"idle: bytes of an informer and a handler": "a quarter is the stack of the reader, which waits for the server. The rest are the open watch with its contexts, timers and buffer (3 KB), the reader and its status (2 KB), the handler (1 KB), the empty store (1 KB), the queue and the informer.",
-	"watch, protobuf over HTTP, 1 handler: CPU per event": "a third is reading the socket, which net/http does 4 KB at a time, the same on both sides; a third is going through the whole Pod of 4 KB, " +
+	"watch, protobuf over HTTP, 1 handler: CPU per event": "in a profile, about a quarter is reading the socket, which net/http does 4 KB at a time, the same on both sides; another is going through the whole Pod of 4 KB, " +
 		"which an event carries, to find what has changed; the rest waking up, the collector, and the way to the handler.",
 	"initial sync, protobuf, streaming list: CPU":                      pages,
 	"initial sync, protobuf, list, each as it does by default: CPU":    pages,
